@@ -6,31 +6,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.algorithms import Recombining, Relocating
-from lloydformer.algorithms.recombining import Solution, enter, merge
+from lloydformer.algorithms.recombining import Solution, add_to_pool, merge_centers
 
 PAIRS = np.array([[0.0], [1.0], [10.0], [11.0], [20.0], [21.0]])
 
 
 def test_the_cheapest_pair_is_merged_by_mass():
     """0 and 1 cost 3/4, 1 and 3 cost 2: the first two meet at 1/4 with mass 4."""
-    left = merge(np.array([[0.0], [1.0], [3.0]]), np.array([3.0, 1.0, 1.0]), 2)
+    left = merge_centers(np.array([[0.0], [1.0], [3.0]]), np.array([3.0, 1.0, 1.0]), 2)
     assert left[:, 0].tolist() == [0.25, 3.0]
 
 
 def test_a_light_center_is_merged_before_a_near_one():
     """0 and 2 cost 200, 10 and 20 with mass 1 cost 100 * 100 / 101."""
-    left = merge(np.array([[0.0], [2.0], [10.0], [20.0]]), np.array([100.0, 100, 100, 1]), 3)
+    centers = np.array([[0.0], [2.0], [10.0], [20.0]])
+    left = merge_centers(centers, np.array([100.0, 100, 100, 1]), 3)
     np.testing.assert_allclose(left[:, 0], [0, 2, (1000 + 20) / 101])
 
 
 def test_centers_that_both_parents_have_stay():
     one, other = np.array([[0.0], [10.0], [30.0]]), np.array([[0.0], [20.0], [30.0]])
-    left = merge(np.concatenate([one, other]), np.array([5.0, 5, 5, 5, 1, 5]), 3)
+    left = merge_centers(np.concatenate([one, other]), np.array([5.0, 5, 5, 5, 1, 5]), 3)
     np.testing.assert_allclose(left[:, 0], [0, (50 + 20) / 6, 30])
 
 
 def test_clusters_without_mass_cost_nothing():
-    left = merge(np.array([[0.0], [5.0], [9.0]]), np.array([1.0, 0.0, 1.0]), 2)
+    left = merge_centers(np.array([[0.0], [5.0], [9.0]]), np.array([1.0, 0.0, 1.0]), 2)
     assert left[:, 0].tolist() == [0.0, 9.0]
 
 
@@ -40,16 +41,16 @@ def members(*objectives):
 
 def test_a_full_pool_takes_only_what_is_better_than_its_worst_member():
     pool = members(1.0, 2.0)
-    assert not enter(pool, members(3.0)[0], 2)
-    assert enter(pool, members(1.5)[0], 2)
+    assert not add_to_pool(pool, members(3.0)[0], 2)
+    assert add_to_pool(pool, members(1.5)[0], 2)
     assert [one.objective for one in pool] == [1.0, 1.5]
 
 
 def test_a_solution_enters_once_and_the_better_twin_stays():
     pool = members(1.0)
-    assert not enter(pool, members(1.0 - 1e-7)[0], 2)
+    assert not add_to_pool(pool, members(1.0 - 1e-7)[0], 2)
     assert [one.objective for one in pool] == [1.0 - 1e-7]
-    assert not enter(pool, members(1.0)[0], 2)
+    assert not add_to_pool(pool, members(1.0)[0], 2)
     assert [one.objective for one in pool] == [1.0 - 1e-7]
 
 

@@ -22,12 +22,12 @@ def recombined(points, pair, n_moved, seed, layer=0, n_steps=2, n_draws=3):
     problem = WeightedPoints(points, np.ones(len(points)))
     pool = [plainly.measure(problem, half) for half in np.split(pair, 2)]
     masses = np.concatenate([one.masses for one in pool])
-    child = plainly.merge(pair, masses, len(pair) // 2)
+    child = plainly.merge_centers(pair, masses, len(pair) // 2)
     child = Relocating(n_moved, n_draws, seed=seed).relocate(points, child, layer)
     for _ in range(n_steps):
         child, _ = problem.lloyd(child)
     pool.sort(key=lambda one: one.objective)
-    plainly.enter(pool, plainly.measure(problem, child), 2)
+    plainly.add_to_pool(pool, plainly.measure(problem, child), 2)
     return np.concatenate([one.centers for one in pool])
 
 
@@ -169,7 +169,7 @@ def test_masses_costs_and_shapes(merging_trace):
     assert trace.assignments.shape == (1, 40, 6)
     assert trace.labels.max() < 3
     child = inner.read(trace["layers.0.bear.gather.next"], POSITION)[:3] + trace.origin
-    merged = plainly.merge(pair, masses, 3)
+    merged = plainly.merge_centers(pair, masses, 3)
     np.testing.assert_allclose(child, merged, atol=1e-12)
 
 

@@ -17,11 +17,11 @@ from lloydformer.paper.parameter_sweep.experiment import (
     AXES,
     GAMMAS,
     N_STEPS,
-    agreement,
-    authors_losses,
-    draw,
-    layer,
-    levels,
+    choose_slice,
+    draw_data_set,
+    find_levels,
+    measure_agreement,
+    read_authors_losses,
     run_data_set,
 )
 from lloydformer.paper.verdict import Answer, Kind
@@ -32,17 +32,17 @@ ARTEFACT = load_artefact("parameter-sweep")
 TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 
 
-def test_a_layer_has_every_level_ten_times_and_all_layers_cover_the_grid():
-    layers = [[levels(size) for size in layer(number)] for number in range(100)]
-    for square in layers:
+def test_a_slice_has_every_level_ten_times_and_all_slices_cover_the_grid():
+    slices = [[find_levels(size) for size in choose_slice(number)] for number in range(100)]
+    for one in slices:
         for axis in range(4):
-            assert Counter(level[axis] for level in square) == dict.fromkeys(range(10), 10)
-    assert len({level for square in layers for level in square}) == 10_000
-    assert len({level[:3] for square in layers[:10] for level in square}) == 1000
+            assert Counter(level[axis] for level in one) == dict.fromkeys(range(10), 10)
+    assert len({level for one in slices for level in one}) == 10_000
+    assert len({level[:3] for one in slices[:10] for level in one}) == 1000
 
 
 def test_some_of_the_authors_losses_by_hand():
-    losses = authors_losses()
+    losses = read_authors_losses()
     assert losses[0, 0, 0, 0] == pytest.approx([3.3355427, 1.4956304, 0.2681389])
     assert losses[0, 0, 1, 2, 2] == pytest.approx(-0.003805399)
     assert np.isnan(losses).sum() == 148
@@ -52,17 +52,17 @@ def test_some_of_the_authors_losses_by_hand():
 def test_the_authors_losses_are_their_table():
     with gzip.open(TABLE, "rt") as lines:
         rows = list(csv.DictReader(lines))
-    assert len(rows) == authors_losses().size
+    assert len(rows) == read_authors_losses().size
     for row in rows[::7]:
         at = [axis.index(int(row[name])) for name, axis in {**AXES, "Gamma": GAMMAS}.items()]
         theirs = float(row["Loss"] or "nan")
-        assert authors_losses()[tuple(at)] == pytest.approx(theirs, rel=1e-6, nan_ok=True)
+        assert read_authors_losses()[tuple(at)] == pytest.approx(theirs, rel=1e-6, nan_ok=True)
 
 
 @pytest.mark.parametrize("d", [1, 4])
 def test_a_run_is_what_plain_numpy_finds(d):
     setting = MixtureSize(clusters=5, dimensions=d, scale=2, points=774)
-    points, centers = (t.double().numpy() for t in draw(setting, seed=3))
+    points, centers = (t.double().numpy() for t in draw_data_set(setting, seed=3))
     assert len(points) == 5 * (774 // 5)
     assert points.min(axis=0) == pytest.approx(np.zeros(d))
     assert points.max(axis=0) == pytest.approx(np.full(d, 2.0))
@@ -86,7 +86,7 @@ def _plainly(points, centers, gamma):
 
 def test_the_mean_squared_distance_of_two_points():
     setting = MixtureSize(clusters=5, dimensions=2, scale=3, points=100)
-    points, _ = draw(setting, seed=0)
+    points, _ = draw_data_set(setting, seed=0)
     pairs = torch.cdist(points.double(), points.double()).square().mean().item() / 9
     assert run_data_set(setting, seed=0)["apart"] == pytest.approx(pairs, abs=1e-4)
 
@@ -94,14 +94,14 @@ def test_the_mean_squared_distance_of_two_points():
 def test_a_run_that_loses_a_cluster_has_no_loss(monkeypatch):
     points = torch.tensor([[0.0], [0.1], [1.0], [1.1]])
     twice = points[[0, 0, 2]]
-    monkeypatch.setattr(experiment, "draw", lambda *a: (points, twice))
+    monkeypatch.setattr(experiment, "draw_data_set", lambda *a: (points, twice))
     assert run_data_set(MixtureSize(5, 1, 1, 100), seed=0)["losses"] == [None] * 3
 
 
-def test_a_piece_is_a_layer_and_can_be_written_as_json(monkeypatch):
-    few = [size for size in layer(0) if size.points == 100]
-    monkeypatch.setattr(experiment, "layer", lambda number: iter(few))
-    found = ARTEFACT.pieces(Scope(trials=1))["layer-00"]()
+def test_a_piece_is_a_slice_and_can_be_written_as_json(monkeypatch):
+    few = [size for size in choose_slice(0) if size.points == 100]
+    monkeypatch.setattr(experiment, "choose_slice", lambda number: iter(few))
+    found = ARTEFACT.pieces(Scope(trials=1))["slice-00"]()
     assert len(found["runs"]) == len(found["again"]) == 10
     assert found["runs"] != found["again"]
     assert json.loads(json.dumps(found, allow_nan=False)) == _as_json(found)
@@ -116,17 +116,17 @@ def _as_json(found):
 @pytest.fixture(scope="module")
 def perfect():
     """A result in which every run has the authors' own Loss."""
-    losses, found = authors_losses(), {}
+    losses, found = read_authors_losses(), {}
     for number in range(100):
         found_runs = [
             {
-                "levels": levels(size),
+                "levels": find_levels(size),
                 "apart": float(size.dimensions),
-                "losses": [None if x != x else float(x) for x in losses[levels(size)]],
+                "losses": [None if x != x else float(x) for x in losses[find_levels(size)]],
             }
-            for size in layer(number)
+            for size in choose_slice(number)
         ]
-        found[f"layer-{number:02}"] = {"runs": found_runs, "again": found_runs}
+        found[f"slice-{number:02}"] = {"runs": found_runs, "again": found_runs}
     return json.loads(json.dumps(ARTEFACT.combine(found), allow_nan=False))
 
 
@@ -146,10 +146,10 @@ def test_all_claims_hold_for_the_authors_own_runs(perfect):
 
 
 def test_means_by_level_are_means(perfect):
-    losses = authors_losses()[:, :, :, 9, 1]
+    losses = read_authors_losses()[:, :, :, 9, 1]
     assert perfect["rows"]["Points 1000000"][1] == pytest.approx(np.nanmean(losses), abs=1e-5)
     cell = perfect["by_pair"]["ours"]["F"][1][3]  # 2 dimensions, 20 clusters
-    assert cell == pytest.approx(np.nanmean(authors_losses()[3, 1]), abs=1e-5)
+    assert cell == pytest.approx(np.nanmean(read_authors_losses()[3, 1]), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_rank_correlation_is_that_of_ranks():
     ours[rng.random(ours.shape) < 0.99] = np.nan
     there = np.isfinite(ours)
     ranks = [x[there].argsort().argsort() for x in (ours, theirs)]
-    found = agreement(ours, theirs)["all"]
+    found = measure_agreement(ours, theirs)["all"]
     assert found["runs"] == there.sum()
     assert found["correlation"] == pytest.approx(np.corrcoef(*ranks)[0, 1], abs=1e-4)
 

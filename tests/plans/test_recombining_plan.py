@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.algorithms import Recombining as Plain
-from lloydformer.algorithms.recombining import merge
+from lloydformer.algorithms.recombining import merge_centers
 from lloydformer.algorithms.relocating import WeightedPoints
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
@@ -114,7 +114,7 @@ def test_merging_is_that_of_the_plain_algorithm(seed, ties):
     centers = rng.integers(0, 3, size=shape).astype(float) if ties else rng.normal(size=shape)
     masses = rng.integers(0, 4, size=count).astype(float)
     np.testing.assert_allclose(
-        merge_by_ward(centers, masses, k), merge(centers, masses, k), atol=1e-12
+        merge_by_ward(centers, masses, k), merge_centers(centers, masses, k), atol=1e-12
     )
 
 

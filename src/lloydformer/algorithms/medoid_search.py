@@ -13,7 +13,7 @@ import torch
 from numpy import ndarray
 
 from lloydformer.numerics.noise import gumbel
-from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN
+from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN, SPLIT_SHARPNESS
 
 
 def pairwise_distances(rows: ndarray, others: ndarray, metric: str) -> ndarray:
@@ -92,8 +92,8 @@ class MedoidSearch:
     ) -> Iterator[float]:
         """Run a whole search; yield the loss after each move.
 
-        quiet: batches of drawn candidates in a row without success that end the exchanges.
-        patience: relocations in a row that were not kept which end the relocations.
+        quiet: number of batches in a row without an exchange after which the exchanges end.
+        patience: number of relocations in a row that were not kept after which they end.
         reach: candidates of each cluster in the last sweep.
         first: number of the first layer of the noise.
         """
@@ -152,16 +152,17 @@ class MedoidSearch:
     def relocate(
         self, seed: int, layer: int, n_moved: int = 5, n_draws: int = 3, slack: float = 0.1
     ) -> bool:
-        r"""Split clusters and remove as many medoids; keep the result if the loss is lower.
+        r"""Split clusters and remove as many medoids; return whether the result is kept.
 
-        Clusters are drawn by $2 \log e_j + g$, $e_j$ being their part of the loss.
+        It is kept if it lowers the loss by more than the fraction RELOCATION_GAIN. Clusters are
+        drawn by $s \log e_j + g$, with their part $e_j$ of the loss and s = SPLIT_SHARPNESS.
         """
         before, k = self.loss, len(self.medoids)
         medoids, changed = self.medoids, self.changed.copy()
         errors = np.bincount(self.labels, self.w * self.r, minlength=k)  # parts of the loss
         noise = gumbel(seed, layer, "grow", k, torch.zeros(1, dtype=torch.long))[:, 0].numpy()
         with np.errstate(divide="ignore"):  # clusters without error are not split
-            order = np.argsort(-(2 * np.log(errors) + noise), kind="stable")
+            order = np.argsort(-(SPLIT_SHARPNESS * np.log(errors) + noise), kind="stable")
         for j in [int(j) for j in order if errors[j] > 0][:n_moved]:
             self.split(j, seed, layer, n_draws)
         self.descend(1, slack)
@@ -244,7 +245,7 @@ class MedoidSearch:
     def draw(
         self, seed: int, layer: int, count: int, rows: ndarray | None = None, number: int = 0
     ) -> ndarray:
-        r"""Draw rows without replacement by $\log w_i r_i + g$; those with r = 0 never.
+        r"""Draw rows without replacement by $\log w_i r_i + g$, but none with r = 0.
 
         number: distinguishes several draws in one layer.
         """

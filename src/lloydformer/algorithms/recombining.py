@@ -18,7 +18,17 @@ from lloydformer.numerics.search_constants import SAME_SOLUTION, TIE
 
 @dataclass(frozen=True)
 class Solution:
-    """Centers, the mass of each cluster, and the objective."""
+    """Centers with the partition that they define.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d)
+        The centers.
+    masses : ndarray of shape (k,)
+        The sum of the weights of each cluster's points.
+    objective : float
+        The k-means objective.
+    """
 
     centers: Float[ndarray, "k d"]
     masses: Float[ndarray, " k"]
@@ -34,11 +44,12 @@ class RecombiningHistory:
     centers : ndarray of shape (k, d)
         The best centers.
     objective : ndarray of shape (s,)
-        The lowest objective after every layer.
+        The lowest objective so far, before each layer and after the last: one entry more than
+        layers.
     pool : tuple of Solution
         Different solutions, the best one first.
     kept : tuple of bool
-        For each child, whether it entered the pool.
+        For each child, whether it was added to the pool.
     """
 
     centers: Float[ndarray, "k d"]
@@ -47,14 +58,14 @@ class RecombiningHistory:
     kept: tuple[bool, ...]
 
 
-def merge(
+def merge_centers(
     centers: Float[ndarray, "u d"], masses: Float[ndarray, " u"], k: int
 ) -> Float[ndarray, "k d"]:
     r"""Merge the cheapest pair of centers until k are left.
 
-    The pair (a, b) costs $n_a n_b / (n_a + n_b)\, |c_a - c_b|^2$ (Ward): by this the objective
-    grows if both clusters get one center. The merged center is their mean by mass; it takes the
-    place of the first of them.
+    The pair (a, b) costs $n_a n_b / (n_a + n_b)\, |c_a - c_b|^2$ (Ward), the growth of the
+    objective if both clusters get one center. The merged center is their mean by mass; it takes
+    the place of the first of them.
     """
     c, n = np.array(centers, float), np.array(masses, float)
     while len(c) > k:
@@ -71,11 +82,11 @@ def merge(
     return c
 
 
-def enter(pool: list[Solution], new: Solution, size: int) -> bool:
-    """Enter a solution in a pool that is sorted by objective; return whether it is taken.
+def add_to_pool(pool: list[Solution], new: Solution, size: int) -> bool:
+    """Add a solution to a pool that is sorted by objective; return whether it was added.
 
-    If a member has the same objective, the better of the two stays, and nothing is taken. Nor is a
-    solution that is worse than all members of a full pool.
+    A solution with the objective of a member is not added, but replaces it if it is better. A
+    solution that is not better than the worst member of a full pool is not added.
     """
     for place, member in enumerate(pool):
         if abs(new.objective - member.objective) <= SAME_SOLUTION * member.objective:
@@ -94,16 +105,30 @@ def enter(pool: list[Solution], new: Solution, size: int) -> bool:
 class Recombining:
     """A pool of relocated solutions, pairs of which are recombined.
 
-    Each start is relocated with `patience`, and the different solutions form the pool. Then
-    children are made, `together` of them from the same pool: two parents are drawn, their 2k
-    centers are merged to k, and the result is relocated with `child_patience`. A child that is new
-    and better than the worst member takes its place. If no child of the last generation was taken,
-    or if the pool has a single member, children are mutated before they are relocated: a center
-    is dropped, and a point becomes a center. It ends after `n_children` children, or
-    if the best member has no error left.
+    Each start is relocated, and the different solutions form the pool. Then children are made,
+    generation by generation: two parents are drawn, their 2k centers are merged to k, and the
+    result is relocated. A child that is new and better than the worst member takes its place. If no
+    child of the last generation was added, or if the pool has a single member, children are mutated
+    before they are relocated: a center is dropped, and a point becomes a center. The search ends
+    after `n_children` children, if the layers are used up, or if the best member has no error left.
 
-    The first start draws the noise of `Relocating` with the same seed; every later start and
-    child uses the next seed.
+    Attributes
+    ----------
+    n_children : int
+        Largest number of children.
+    patience : int
+        Patience of `Relocating` for the starts.
+    child_patience : int
+        Patience of `Relocating` for the children.
+    together : int
+        Number of children of a generation, whose parents are drawn from the same pool.
+    n_moved, n_draws : int
+        See `Relocating`.
+    rest : int or None
+        See `Relocating`.
+    seed : int
+        Seed of the noise. The first start is relocated with this seed, every later start and child
+        with the next one.
     """
 
     n_children: int = 40
@@ -123,14 +148,17 @@ class Recombining:
         weights: Float[ndarray, " n"] | None = None,
         tolerance: float = 0.0,
     ) -> RecombiningHistory:
-        """Run at most `n_layers` layers, those of all starts and children together."""
+        """Run at most `n_layers` layers, those of all starts and children together.
+
+        tolerance: the squared shift of all centers up to which they count as settled.
+        """
         problem = WeightedPoints(points, np.ones(len(points)) if weights is None else weights)
         lowest, pool, kept = [np.inf], list[Solution](), list[bool]()
 
         def relocate_all(begin: list[ndarray], first: int, patience: int) -> list[bool]:
-            """Relocate each of these centers and enter them in the pool.
+            """Relocate each of these centers and add them to the pool.
 
-            first: number of solutions before them, which their noise depends on.
+            first: number of solutions before them, which their seeds depend on.
             """
             # layers that are left are shared evenly
             most, solutions = (n_layers + 1 - len(lowest)) // len(begin), []
@@ -141,20 +169,21 @@ class Recombining:
                 lowest.extend(np.minimum(history.objective[:-1], lowest[-1]))
                 solutions.append(measure(problem, history.centers[-1]))
             # only now: all children of a generation have parents from the same pool
-            return [enter(pool, solution, len(starts)) for solution in solutions]
+            return [add_to_pool(pool, solution, len(starts)) for solution in solutions]
 
         relocate_all(list(starts), 0, self.patience)
-        taken = len(pool) > 1
+        stuck = len(pool) == 1  # a single parent has nothing to recombine
         n_children = self.n_children if starts.shape[1] > 1 else 0  # one center has no better place
+        # a generation needs at least one layer for each child
         while (
             len(kept) < n_children
             and len(lowest) + self.together <= n_layers
             and pool[0].objective > 0
         ):
             numbers = range(len(kept), min(len(kept) + self.together, n_children))
-            begin = [self.child(problem, pool, number, mutate=not taken) for number in numbers]
+            begin = [self.child(problem, pool, number, mutate=stuck) for number in numbers]
             new = relocate_all(begin, len(starts) + len(kept), self.child_patience)
-            taken = any(new) and len(pool) > 1
+            stuck = not any(new) or len(pool) == 1
             kept += new
         # the first entry was a placeholder; the pool's best is measured after its last layer
         objective = np.minimum.accumulate([*lowest[1:], pool[0].objective])
@@ -168,7 +197,7 @@ class Recombining:
         parents = [pool[p] for p in np.argsort(-noise[:, 0].numpy(), kind="stable")[:2]]
         centers = np.concatenate([parent.centers for parent in parents])
         masses = np.concatenate([parent.masses for parent in parents])
-        centers = merge(centers, masses, len(parents[0].centers))
+        centers = merge_centers(centers, masses, len(parents[0].centers))
         return self.mutate(problem, centers, number) if mutate else centers
 
     def mutate(
@@ -183,7 +212,7 @@ class Recombining:
         dropped = int(np.argmax(noise))
         r = squared_distances(problem.points, np.delete(centers, dropped, axis=0)).min(axis=1)
         noise = gumbel(self.seed, number, "planted", 1, rows)[0].numpy()
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # points at a center or without weight are drawn last
             drawn = int(np.argmax(np.log(problem.weights * r) + noise))
         centers[dropped] = problem.points[drawn]
         return centers

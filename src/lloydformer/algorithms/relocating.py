@@ -34,7 +34,7 @@ class RelocatingHistory:
     objective : ndarray of shape (s,)
         Their objectives.
     kept : tuple of bool
-        For each relocation, whether it was kept because it lowered the objective.
+        For each relocation, whether it was kept.
     """
 
     centers: Float[ndarray, "s k d"]
@@ -44,13 +44,24 @@ class RelocatingHistory:
 
 @dataclass(frozen=True)
 class WeightedPoints:
-    """Weighted points, and the steps of the algorithm on them."""
+    """Weighted points, and the steps of the algorithm on them.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, d)
+        The points.
+    weights : ndarray of shape (n,)
+        Their weights, 0 or more.
+    """
 
     points: Float[ndarray, "n d"]
     weights: Float[ndarray, " n"]
 
     def two_nearest(self, centers: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-        """Return each point's two nearest centers and their squared distances r and s."""
+        """Return each point's two nearest centers and their squared distances r and s.
+
+        If there is a single center, it is both.
+        """
         distances = squared_distances(self.points, centers)
         order, rows = np.argsort(distances, axis=1, kind="stable"), np.arange(len(distances))
         first, second = order[:, 0], order[:, min(1, len(centers) - 1)]
@@ -95,10 +106,24 @@ class Relocating:
     """Lloyd's iterations that alternate with relocations of `n_moved` centers.
 
     A relocation splits some clusters in two, does a step of Lloyd's algorithm, removes as many
-    centers one after the other, and does another step: 3 + n_moved layers. It is kept if the
-    objective is lower than before. After `patience` relocations in a row that were not kept, only
-    Lloyd's iterations follow. rest: number of Lloyd's iterations before each relocation, fewer if
-    the centers have settled; None runs until they have. A cluster without mass keeps its center.
+    centers one after the other, and does another step: 3 + n_moved layers. It is kept if it lowers
+    the objective by more than the fraction RELOCATION_GAIN. A cluster without mass keeps its
+    center.
+
+    Attributes
+    ----------
+    n_moved : int
+        Largest number of clusters that a relocation splits; at most k are split.
+    n_draws : int
+        Number of splits of each cluster that are tried.
+    patience : int
+        After this many relocations in a row that were not kept, only Lloyd's iterations follow; 0
+        is Lloyd's algorithm.
+    rest : int or None
+        Number of Lloyd's iterations before each relocation, fewer if the centers have settled;
+        None runs until they have.
+    seed : int
+        Seed of the noise by which clusters and points are drawn.
     """
 
     n_moved: int = 5
@@ -127,9 +152,11 @@ class Relocating:
             n_left = n_layers + 1 - len(history)
             patient = self.patience > 0 and len(centers) > 1
             patient &= len(kept) < self.patience or any(kept[-self.patience :])
-            # rest before the next relocation if there is room for it; otherwise Lloyd to the end
-            short = self.rest is not None and patient and n_left >= self.rest + depth
-            for _ in range(0 if settled else self.rest or 0 if short else n_left):
+            n_iterations = 0 if settled else n_left
+            # iterate less if a relocation follows and fits into the layers that are left
+            if self.rest is not None and patient and n_left >= self.rest + depth:
+                n_iterations = min(n_iterations, self.rest)
+            for _ in range(n_iterations):
                 moved, after = problem.lloyd(history[-1])
                 before, shift = problem.objective(history[-1]), ((moved - history[-1]) ** 2).sum()
                 settled = bool(shift <= tolerance or before - after <= SETTLED * before)
@@ -138,38 +165,44 @@ class Relocating:
                     break
             if not patient or n_layers + 1 - len(history) < depth:
                 break
-            proposed, objective = self.propose(problem, history[-1], len(history) - 1)
-            kept.append(objective < (1 - RELOCATION_GAIN) * problem.objective(history[-1]))
+            proposed, keep = self.propose(problem, history[-1], len(history) - 1)
+            kept.append(keep)
             # the centers appear at once, after the layers that a circuit needs for them
-            history += [history[-1]] * (2 + n_moved) + [proposed if kept[-1] else history[-1]]
-            settled = settled and not kept[-1]  # new centers have to settle again
+            history += [history[-1]] * (depth - 1) + [proposed if keep else history[-1]]
+            settled = settled and not keep  # new centers have to settle again
         objectives = np.array([problem.objective(c) for c in history])
         return RelocatingHistory(np.stack(history), objectives, tuple(kept))
 
     def relocate(
         self, points: Float[ndarray, "n d"], centers: Float[ndarray, "k d"], layer: int
     ) -> Float[ndarray, "k d"]:
-        """Return the centers after one relocation with the noise of this layer, if it is kept."""
+        """Relocate centers of unweighted points with the noise of this layer.
+
+        Return the same centers if the relocation is not kept.
+        """
         problem = WeightedPoints(points, np.ones(len(points)))
-        proposed, after = self.propose(problem, centers, layer)
-        better = after < (1 - RELOCATION_GAIN) * problem.objective(centers)
-        return proposed if better else centers
+        proposed, keep = self.propose(problem, centers, layer)
+        return proposed if keep else centers
 
     def propose(
         self, problem: WeightedPoints, centers: ndarray, layer: int
-    ) -> tuple[ndarray, float]:
-        """Return relocated centers, and the objective of the partition whose means they are."""
-        k, tie = len(centers), TIE * problem.objective(centers)
+    ) -> tuple[ndarray, bool]:
+        """Return relocated centers, and whether they are to be kept."""
+        k, before = len(centers), problem.objective(centers)
         centers, _ = problem.lloyd(self.grow(problem, centers, layer, min(self.n_moved, k)))
         while len(centers) > k:
-            centers = problem.prune(centers, tie)
-        return problem.lloyd(centers)
+            centers = problem.prune(centers, TIE * before)
+        # the objective of the partition whose means the new centers are
+        proposed, after = problem.lloyd(centers)
+        return proposed, after < (1 - RELOCATION_GAIN) * before
 
     def grow(self, problem: WeightedPoints, centers: ndarray, layer: int, n_moved: int) -> ndarray:
         r"""Return the means, with some clusters replaced by the means of two halves.
 
-        Clusters are drawn by the scores $2\log e_j + g$. Of the best split of each, the mean of the
-        half near the drawn point is appended and the other one replaces the cluster's mean.
+        The `n_moved` clusters with the largest scores $s \log e_j + g$ are split, with the error
+        $e_j$ of a cluster, Gumbel noise g, and s = SPLIT_SHARPNESS. The best split of each appends
+        the mean of the half near the drawn point, and the mean of the other half replaces the
+        cluster's mean.
         """
         labels, _, r, _ = problem.two_nearest(centers)
         # the part of the objective of each cluster
@@ -199,7 +232,7 @@ class Relocating:
         x, w, best = problem.points[own], problem.weights[own], (0.0, centers[b], centers[b])
         noise = gumbel(self.seed, layer, "drawn", self.n_draws, torch.from_numpy(own)).numpy()
         for g in noise if len(own) else []:
-            with np.errstate(divide="ignore"):  # points at the center are never drawn
+            with np.errstate(divide="ignore"):  # points at the center are drawn last
                 drawn = x[np.argmax(np.log(w * r[own]) + g)]
             near = ((x - drawn) ** 2).sum(axis=1) < r[own]
             if near.all() or not near.any():

@@ -46,7 +46,7 @@ def largest_shares(assignments: Float[ndarray, "n k"]) -> Bool[ndarray, "k n"]:
 class Trimmed(Lloyd):
     """Lloyd's algorithm in which the farthest points of a cluster have no weight.
 
-    Of m points, those not farther than the ceil(keep * m)-th nearest stay, ties included.
+    The ceil(keep * m) nearest of its m points stay, and points tied with the last of them.
     """
 
     keep: float = 0.95

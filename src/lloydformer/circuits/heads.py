@@ -20,7 +20,7 @@ from lloydformer.circuits.subspaces import Space, Subspace
 Numbers = Mapping[str, Tensor]
 
 _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
-# What a head needs of its parts, and what for.
+# The members that a score and an activation must have, each with its use.
 _MEMBERS = {
     "score": {
         "symbol": "its sign in tables and equations, a text",
@@ -195,7 +195,7 @@ class Attention(nn.Module):
         return self.output(output)
 
     def _project(self, name: str, tokens: Tensor, separation: float | Tensor) -> Tensor:
-        """Apply a matrix; the separation is a number, or one for each problem of a batch."""
+        """Apply a matrix and its bias; `separation` is one number, or one for each problem."""
         bias: Tensor | None = getattr(self, f"{name}_bias", None)
         matrix: Tensor = getattr(self, name)
         out = F.linear(tokens, matrix.to(tokens), None if bias is None else bias.to(tokens))

@@ -17,7 +17,15 @@ from lloydformer.circuits.subspaces import HALF, SQUARED_NORM, Space, Subspace
 
 @dataclass(frozen=True)
 class Number:
-    """One of the numbers of a kind that a modulation sets, for each query."""
+    """A factor that a layer computes for each query, such as a sharpness.
+
+    Attributes
+    ----------
+    kind : str
+        Its name, which several numbers may share.
+    index : int
+        Its place among the numbers of this kind.
+    """
 
     kind: str
     index: int = 0
@@ -28,7 +36,21 @@ class Number:
 
 @dataclass(frozen=True)
 class Block:
-    """Copies `source` into `target`, times coefficient * separation ** power * number."""
+    """Copies `source` into `target`, times coefficient * separation ** power * number.
+
+    Attributes
+    ----------
+    source, target : Subspace
+        The subspaces that the block reads and writes.
+    coefficient : float
+        A fixed factor.
+    power : float
+        Power of the separation, the paper's delta; 0 if the block does not depend on it.
+    number : Number or None
+        A factor that the layer computes; None is 1.
+    letter : str
+        The sign of the matrix in equations.
+    """
 
     source: Subspace
     target: Subspace

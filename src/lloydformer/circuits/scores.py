@@ -15,9 +15,13 @@ class Score(Protocol):
     """Protocol of a score of every query with every key; larger is better."""
 
     @property
-    def symbol(self) -> str: ...
+    def symbol(self) -> str:
+        """The sign of the score in tables and equations."""
+        ...
 
-    def __call__(self, queries: Tensor, keys: Tensor) -> Tensor: ...
+    def __call__(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Return the scores (..., q, m) of queries (..., q, d) and keys (..., m, d)."""
+        ...
 
 
 @dataclass(frozen=True)

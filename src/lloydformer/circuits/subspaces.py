@@ -28,7 +28,7 @@ POSITION = Subspace("position", "x")
 SQUARED_NORM = Subspace("squared_norm", "q")
 # The constant -1/2: 1 dimension (def:lifted).
 HALF = Subspace("half", "h")
-# Points: the code of their cluster. Centers: their own code.
+# Points: the code of their cluster. Centers: their own code. k dimensions if codes are one-hot.
 ASSIGNMENT = Subspace("assignment", "y")
 # Scores of a point for each center, stored for a later head: k dimensions (eq rob CXY).
 AFFINITY = Subspace("affinity", "ŷ")
@@ -50,7 +50,7 @@ def belonging(head: int) -> Subspace:
 
 
 def log_belonging(head: int) -> Subspace:
-    """Return the subspace of the logarithm of `belonging(head)`."""
+    """Return the subspace of the logarithm of `belonging(head)`: k dimensions."""
     return Subspace(f"log_belonging_{head}", f"l{head}")
 
 

@@ -32,8 +32,8 @@ class Codes(Protocol):
         """Return the number of dimensions of a code."""
         ...
 
-    def table(self, n_clusters: int) -> Tensor:
-        """Return the codes of all clusters as rows."""
+    def table(self, n_clusters: int) -> Float[Tensor, "k m"]:
+        """Return the codes of all clusters as rows; m is `size(n_clusters)`."""
         ...
 
 
@@ -66,7 +66,15 @@ class Binary:
 
 @dataclass(frozen=True)
 class Tokens:
-    """The subspaces of a token, in order, and the codes of clusters."""
+    """How points and centers are embedded as tokens.
+
+    Attributes
+    ----------
+    subspaces : tuple of Subspace
+        The subspaces of a token, in order.
+    codes : Codes
+        The codes of clusters in `ASSIGNMENT`.
+    """
 
     subspaces: tuple[Subspace, ...]
     codes: Codes = field(default_factory=OneHot)
@@ -80,7 +88,9 @@ class Tokens:
             NEAREST: 1,
             SECOND: 1,
             ASSIGNMENT: self.codes.size(n_clusters),
-        }  # every other subspace has one dimension for each center
+        }
+        # all others have one dimension for each center: AFFINITY, and `belonging` and
+        # `log_belonging` of the symmetric layer
         return Space(tuple((s, sizes.get(s, n_clusters)) for s in self.subspaces))
 
     def encoder(
@@ -88,19 +98,25 @@ class Tokens:
     ) -> EncoderTokens:
         """Return X^(t): positions and current assignments (eq:ed-iterates, eq:ed-iterates-ip)."""
         codes = self.codes.table(assignments.shape[-1]).to(points)
+        # affinities, NEAREST and SECOND of a point are 0 until the layer writes them
         return self._embed(points, assignments @ codes, torch.zeros_like(assignments), 0.0)
 
     def decoder(self, centers: Float[Tensor, "*b k d"]) -> DecoderTokens:
         """Return C~^(t): positions, and each center's own code."""
         k = centers.shape[-2]
         codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)
-        # a center's query picks its own column of affinities, and the points' NEAREST and SECOND
+        # as queries, e_j selects column j of the points' affinities, and 1 their NEAREST and SECOND
         own = torch.eye(k).to(centers).expand(*centers.shape[:-1], -1)
         return self._embed(centers, codes, own, 1.0)
 
     def _embed(
         self, positions: Tensor, codes: Tensor, affinities: Tensor, constant: float
-    ) -> Tensor:
+    ) -> Float[Tensor, "*b m dim"]:
+        """Return tokens of m points or centers.
+
+        `affinities` fill every subspace with a dimension for each center, and `constant` fills
+        NEAREST and SECOND.
+        """
         parts = {
             POSITION: positions,
             SQUARED_NORM: positions.square().sum(dim=-1, keepdim=True),

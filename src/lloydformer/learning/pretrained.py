@@ -29,6 +29,7 @@ from lloydformer.data.storage.model_folder import read_weights, write_card_and_w
 from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.stacked_layer import FlatLayer
 
+# Version of the format of a card; increased when older cards cannot be read any more.
 FORMAT = 1
 
 # Name of the model for every n, d and k, and the entry "kind" of its card.
@@ -67,9 +68,16 @@ def available() -> list[str]:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The entries of a card that was read, and the folder and name of its file.
+    """A card that was read.
 
-    `where`, folder and name, begins the error messages.
+    Attributes
+    ----------
+    folder : Traversable
+        The folder of its file.
+    name : str
+        The name of its file without the ending.
+    entries : dict
+        Its entries.
     """
 
     folder: Traversable
@@ -78,10 +86,12 @@ class ModelCard:
 
     @property
     def where(self) -> str:
+        """Folder and name, with which error messages begin."""
         return f"{self.folder}/{self.name}"
 
     @property
     def is_symmetric(self) -> bool:
+        """True if the weights are those of the layer for every n, d and k."""
         return self.entries.get("kind") == SYMMETRIC
 
     @classmethod
@@ -102,7 +112,7 @@ class ModelCard:
         return cls(folder, name, entries)
 
     def read_weights(self) -> bytes | None:
-        """Read the safetensors file; None if its hash is not the one in the card."""
+        """Read the weights; None if no file of the card has the hash that is in the card."""
         return read_weights(self.folder, self.name, str(self.entries.get("sha256")))
 
     def invalid(self, error: Exception) -> ValueError:
@@ -131,7 +141,7 @@ def weights_folder() -> Traversable:
 
 @dataclass(frozen=True)
 class Pretrained:
-    """Hold a trained layer for one number of features and of clusters.
+    """A trained layer for one number of features and of clusters.
 
     Parameters
     ----------
@@ -244,7 +254,7 @@ def load(pretrained: str | Path) -> Pretrained:
 
 
 def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[str, Any]) -> None:
-    """Write PATH.safetensors and its card, PATH.json, which has the hash of the former."""
+    """Write PATH.safetensors and its card PATH.json, which holds the hash of the weights."""
     parts = settings.layer.named(weights.reshape(1, -1)).items()
     data = save_tensors({name: part[0].detach().cpu().contiguous() for name, part in parts})
     card = {
@@ -265,8 +275,8 @@ def load_from_card(card: ModelCard) -> Pretrained:
         raise ValueError(f"{card.where}.json: is symmetric, for every d and k; use load_symmetric")
     data = card.read_weights()
     if data is None and isinstance(card.folder, Path):
-        # The hash differs: another process may be replacing the two files, which it does under
-        # a lock. Read both again when it has finished.
+        # The file is missing or its hash differs: another process may be replacing card and
+        # weights, which it does under a lock. Read both again when it has finished.
         with lock_folder(card.folder):
             card = ModelCard.read(card.folder, card.name)
             data = card.read_weights()

@@ -26,10 +26,18 @@ _BITS = 23
 
 # The purposes of random numbers. The index of a stream enters its keys: a stream that moves in
 # this list gives other numbers, and trainings that were interrupted would resume differently.
-STREAMS = ("tasks", "drops", "empty", "sizes", "validation", "starts")
+STREAMS = (
+    "tasks",  # points and initial centers of the tasks of a step
+    "drops",  # attention weights that dropout sets to zero
+    "empty",  # points to which Lloyd's algorithm moves the centers of empty clusters
+    "sizes",  # numbers of points and clusters of a step, the same for all runs
+    "validation",  # seeds of the tasks on which weights are evaluated
+    "starts",  # starts by which symmetric training estimates the spread of a task
+)
 
 
-def _splitmix(z: Tensor) -> Tensor:
+def _splitmix(z: Int[Tensor, "*b"]) -> Int[Tensor, "*b"]:
+    """Return the finalizer of SplitMix64, which maps different numbers to different ones."""
     # The masks make shifts of signed numbers those of unsigned ones: zeros come from the left.
     z = (z ^ (z >> 30 & (1 << 34) - 1)) * _FIRST
     z = (z ^ (z >> 27 & (1 << 37) - 1)) * _SECOND
@@ -40,6 +48,9 @@ def stream_keys(
     seeds: Int[Tensor, " r"], stream: str, step: Int[Tensor, ""] | Int[Tensor, " r"]
 ) -> Int[Tensor, " r"]:
     """Return the key of each run for a stream and a step, which may differ between runs."""
+    # The inner round separates seeds and streams: with seeds and steps in one sum, seed 1 at step 0
+    # would have the key of seed 0 at step 1. The outer round is SplitMix64 from that state, which
+    # adds its constant before each output: step 0 adds it once.
     return _splitmix(_splitmix(seeds * _GOLDEN ^ STREAMS.index(stream)) + (step + 1) * _GOLDEN)
 
 
@@ -87,7 +98,7 @@ def bernoulli_count(n_cells: int, probability: float) -> int:
 def bernoulli_cells(
     u: Float[Tensor, "r m"], n_cells: int, probability: float
 ) -> Int[Tensor, "r m"]:
-    """Choose each of the cells 0..n_cells-1 with this probability; pad with n_cells.
+    """Choose each of the cells 0..n_cells-1 with a probability in (0, 1); pad with n_cells.
 
     The gaps between chosen cells are geometric. Drawing the gaps gives the same distribution as
     one draw for each cell, with 1/probability times fewer numbers.
@@ -107,7 +118,7 @@ class Dropout:
     step : Tensor of shape ()
         Number of the training step.
     probability : float
-        Probability that a weight is dropped.
+        Probability that a weight is dropped, above 0 and below 1.
     """
 
     seeds: Int[Tensor, " r"]
@@ -124,6 +135,12 @@ class Dropout:
             other; the index one past the last is padding.
         depth : int
             Number of the unrolled layer, which changes the draw.
+
+        Returns
+        -------
+        dict
+            By slot, a tensor of indices with as many entries in every step: those of the dropped
+            weights, filled up with the padding.
         """
         counts = [bernoulli_count(n, self.probability) for n in n_weights.values()]
         u = uniform(stream_keys(self.seeds, "drops", self.step) + depth, sum(counts))

@@ -57,8 +57,8 @@ def measure(name: str, scope: Scope) -> Record:
     comparison = compare_on(batch, layer.layer, weights, N_STEPS, scope.seed)
 
     def run_lloyd(n_steps: int, **start: Any) -> Float[Tensor, " b"]:
-        """Return the log objective after so many steps; `start`: options of `fit_batch`."""
-        # tol 0: exactly so many steps, as the circuit has layers
+        """Return the log objective after this many steps; `start`: options of `fit_batch`."""
+        # tol 0: exactly this many steps, as the circuit has layers
         fit = fit_batch(batch.points[0], N_CLUSTERS, max_iter=n_steps, tol=0.0, **start)
         return fit.inertia.log().cpu()
 

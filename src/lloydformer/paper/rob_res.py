@@ -166,7 +166,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 
 def judge_counts(result: Record) -> Verdict:
     """Return the verdict on the counts: they hold unless the table or our trials refute them."""
-    # Clearly below on so many sets is enough; it fails if even the sets within chance are too few.
+    # Enough sets clearly below: it holds. Too few even with the sets within chance: it fails.
     ours = worst_of(
         *(
             judge(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from lloydformer.paper.artefact import TextTable
 from lloydformer.paper.verdict import Answer, Kind, Verdict
 
-# Chosen by hand, so that a row and a summary stay readable: up to so many numbers are listed (more
-# are counted), and up to so many tolerances are named.
+# Chosen by hand, so that a row and a summary stay readable: numbers that are listed at most (more
+# are counted), and tolerances that are named at most.
 _LISTED_NUMBERS, _NAMED_TOLERANCES = 5, 3
 
 # The answers that a summary names, in words for one and for several.

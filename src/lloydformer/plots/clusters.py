@@ -31,48 +31,81 @@ def cluster_map(
 ) -> "Axes":
     """Draw points in the colour and marker of their cluster, and centers with their numbers.
 
-    Points with the label -1 (trimmed) are black crosses. The limits of the axes contain all centers
-    and, along each axis, 98 % of the points.
+    Parameters
+    ----------
+    points : torch.Tensor of shape (m, 2)
+        The points in the plane, as `project_to_plane` returns them.
+    labels : torch.Tensor of shape (m,)
+        The cluster of each point. Points with the label -1 (trimmed) are black crosses.
+    centers : mapping of int to tuple of float
+        The position of each center that is shown, by the number of its cluster. There must be at
+        least one.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on. Their limits contain all centers and, along each axis, 98 % of
+        the points.
     """
     ax = axes_or_new(ax)
     x, y = points.T.numpy()
     for cluster in sorted(set(labels.tolist())):
         own = (labels == cluster).numpy()
+        # Points overlap, so they are transparent; crosses are thin lines and need to be darker.
         style: dict[str, Any] = {"marker": "x", "c": "black", "linewidths": 0.8, "alpha": 0.8}
         if cluster >= 0:
             style = {"marker": cluster_marker(cluster), "c": cluster_colour(cluster)}
             style |= {"linewidths": 0, "alpha": 0.55}
         ax.scatter(x[own], y[own], s=13, **style)
-    for cluster, (across, up) in centers.items():
+    for cluster, (center_x, center_y) in centers.items():
         colour = cluster_colour(cluster)
-        words: dict[str, Any] = {"color": ink_on(colour), "fontsize": 8, "weight": "bold"}
+        style = {"color": ink_on(colour), "fontsize": 8, "weight": "bold", "zorder": 5}
         box = {"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour}
-        ax.text(across, up, str(cluster), ha="center", va="center", zorder=5, bbox=box, **words)
+        ax.text(center_x, center_y, str(cluster), ha="center", va="center", bbox=box, **style)
     # One far outlier would squeeze all other points into a corner, so the outermost 1 % at each
     # end of an axis may lie outside of the frame.
     ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)
-    middles = torch.tensor(list(centers.values()), dtype=points.dtype).to(points)
-    low = torch.minimum(ends[0], middles.amin(dim=0))
-    high = torch.maximum(ends[1], middles.amax(dim=0))
-    margin = 0.12 * (high - low).clamp(min=1e-9)  # equal points have a range of 0
+    positions = torch.tensor(list(centers.values()), dtype=points.dtype).to(points)
+    low = torch.minimum(ends[0], positions.amin(dim=0))
+    high = torch.maximum(ends[1], positions.amax(dim=0))
+    # Space for the circle of a center at the edge (chosen by eye). Equal points have a range of 0,
+    # for which matplotlib would warn: the limits must differ.
+    margin = 0.12 * (high - low).clamp(min=1e-9)
     (left, bottom), (right, top) = (low - margin).tolist(), (high + margin).tolist()
-    ax.set(xlabel="component 1", ylabel="component 2", xlim=(left, right), ylim=(bottom, top))
+    ax.set(xlabel="component 0", ylabel="component 1", xlim=(left, right), ylim=(bottom, top))
     return ax
 
 
 def cluster_sizes(
     sizes: Mapping[int, int], ax: "Axes | None" = None, n_rows: int | None = None
 ) -> "Axes":
-    """Draw a bar for each cluster with its size and its percentage of all rows."""
+    """Draw a bar for each cluster with its size and its percentage of all rows.
+
+    Parameters
+    ----------
+    sizes : mapping of int to int
+        The number of rows of each cluster that is shown, by its number.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    n_rows : int or None, default=None
+        Number of all rows, if `sizes` does not have every cluster; None adds up the sizes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+    """
     ax = axes_or_new(ax)
     places, total = range(len(sizes)), max(n_rows or sum(sizes.values()), 1)
     bars = ax.barh(places, list(sizes.values()), color=[cluster_colour(j) for j in sizes])
-    words = [f"{size:,} ({100 * size / total:.1f}%)" for size in sizes.values()]
-    ax.bar_label(bars, words, padding=3)
+    captions = [f"{size:,} ({100 * size / total:.1f}%)" for size in sizes.values()]
+    ax.bar_label(bars, captions, padding=3)
     ax.set(ylabel="cluster", xlabel="rows", ylim=(len(sizes) - 0.5, -0.5))
     ax.set_yticks(places, [str(j) for j in sizes])
     ax.locator_params(axis="x", nbins=4)
-    ax.margins(x=0.32)  # space for the words right of the longest bar
+    ax.margins(x=0.32)  # space for the caption right of the longest bar
     return open_frame(ax)
 
 
@@ -82,18 +115,37 @@ def silhouette_bands(
     ax: "Axes | None" = None,
     mean: float | None = None,
 ) -> "Axes":
-    """Draw the sorted silhouettes of each cluster in bands of equal height, and their mean."""
+    """Draw the sorted silhouettes of each cluster in bands of equal height, and their mean.
+
+    Parameters
+    ----------
+    values : torch.Tensor of shape (m,)
+        The silhouette of each point, from -1 to 1.
+    labels : torch.Tensor of shape (m,)
+        The cluster of each point.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    mean : float or None, default=None
+        The mean to mark, if `values` are those of some clusters only; None takes their mean.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes that were drawn on.
+    """
     ax = axes_or_new(ax)
     clusters = sorted(set(labels.tolist()))
     for band, cluster in enumerate(clusters):
         own = values[labels == cluster].sort(descending=True).values
         own = torch.cat([own, own[-1:]])  # an area needs two values: a cluster may have one point
+        # bands are 1 apart: 0.84 of it leaves a gap between them
         heights = torch.linspace(band - 0.42, band + 0.42, len(own))
         ax.fill_betweenx(heights.numpy(), 0, own.numpy(), color=cluster_colour(cluster), lw=0.5)
     mean = values.mean().item() if mean is None else mean
     mark_value(ax, mean, f"mean {mean:.2f}")
     ax.set_yticks(range(len(clusters)), [str(cluster) for cluster in clusters])
     ax.set(xlabel="silhouette", ylabel="cluster", ylim=(len(clusters) - 0.5, -0.5))
+    # 0 is always inside of the frame, and so is the lowest value
     ax.set_xlim(min(values.min().item() - 0.02, -0.1), 1)
     return open_frame(ax)
 
@@ -154,7 +206,8 @@ def trajectories(
         x, y = path.T.numpy()
         colour = cluster_colour(cluster)
         edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8, "color": colour}
-        # A white line below the coloured one keeps paths apart where they cross.
+        # A white line below the coloured one keeps paths apart where they cross. The order of
+        # `zorder` keeps the start and the end visible if all layers lie on one spot.
         ax.plot(x, y, color="white", linewidth=3.2, zorder=3, solid_joinstyle="round")
         ax.plot(x, y, color=colour, linewidth=1.6, zorder=4, solid_joinstyle="round")
         ax.plot(x[1:-1], y[1:-1], "^", markersize=6, zorder=5, **edge)
@@ -174,8 +227,20 @@ def project_to_plane(
 ) -> Float[Tensor, "*b 2"]:
     """Return the rows in two dimensions, in float64.
 
-    These are the features `dims` or, for None, the first two principal components of `points` (by
-    default of the rows themselves). At most two features stay as they are.
+    Parameters
+    ----------
+    rows : torch.Tensor of shape (..., d)
+        The rows to project; of shape (n, d) if their own principal components are used.
+    dims : tuple of int or None, default=None
+        Two features to keep. None projects to the first two principal components; rows with one or
+        two features stay as they are, one feature with a second coordinate of 0.
+    points : torch.Tensor of shape (n, d) or None, default=None
+        Points whose principal components are used; None uses those of the rows.
+
+    Returns
+    -------
+    torch.Tensor of shape (..., 2)
+        The projected rows.
     """
     rows = rows.detach().cpu().double()
     n_features = rows.shape[-1]
@@ -192,7 +257,8 @@ def principal_plane(
 ) -> tuple[Float[Tensor, " d"], Float[Tensor, "2 d"]]:
     """Return the mean of the points and their first two principal components.
 
-    A component that does not exist, for a single point or feature, is zero.
+    A direction without variance is arbitrary: the first component of a single point, for example.
+    A single point or feature has no second component, which is then zero.
     """
     mean = points.mean(dim=0)
     _, _, components = torch.linalg.svd(points - mean, full_matrices=False)

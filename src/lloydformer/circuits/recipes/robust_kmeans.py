@@ -46,8 +46,17 @@ def separated_head(activation: Activation, separation: float | None) -> Head:
 
     The scores of other clusters' points are lowered by 2 * separation (sec:methods:robust).
     """
-    apart = on(POSITION) + separated(ASSIGNMENT)
-    return Head(Euclidean(), activation, apart, apart, on(POSITION), separation)
+    # query and key are [c_j, sqrt(delta) e_j] and [x, sqrt(delta) y], so the score is
+    # -|x - c_j|^2 - |sqrt(delta) (y - e_j)|^2, and |sqrt(delta) (e_i - e_j)|^2 = 2 delta if i != j
+    with_code = on(POSITION) + separated(ASSIGNMENT)
+    return Head(
+        score=Euclidean(),
+        activation=activation,
+        query=with_code,
+        key=with_code,
+        value=on(POSITION),
+        separation=separation,
+    )
 
 
 def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "first") -> Recipe:
@@ -58,12 +67,14 @@ def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "f
     Parameters
     ----------
     keep : float, default=0.95
-        Fraction of each cluster that is kept. Of a cluster with m points, those not farther than
-        the ceil(keep * m)-th nearest stay, ties included.
+        Fraction of each cluster that is kept, the paper's tau (its table tab:rob-res has 0.95 and
+        0.99). The ceil(keep * m) nearest points of a cluster of m points stay, and points tied
+        with the last of them.
     separation : float or None, default=None
-        The paper's delta: scores of points in other clusters are lowered by 2 * separation. It
-        must exceed the largest squared distance of a point to its own center. None chooses it
-        from the data.
+        The paper's delta: scores of points in other clusters are lowered by 2 * separation. The
+        separation itself must exceed the largest squared distance r of a point to its own center,
+        since scores within it of a cluster's best count as the cluster's own; with
+        ties="average" it must exceed 2 k^2 r. None chooses it from the data.
     ties : {"first", "average"}, default="first"
         Assignment of a point that is equally near to several centers, see `lloyd`.
 
@@ -108,12 +119,15 @@ def robust(
     Parameters
     ----------
     inverse_temperature : float, default=0.01
-        The paper's gamma. It multiplies the squared distance.
+        The paper's gamma, which multiplies the squared distance. The default is one of the two
+        values in the paper's table tab:rob-res; the other is 0.001.
     activation : {"sparsemax", "softmax"} or TopK, default="sparsemax"
         Activation that turns the scores of a cluster's points into weights.
     separation : float or None, default=None
-        The paper's delta: scores of points in other clusters are lowered by 2 * separation. None
-        chooses it from the data, large enough that those points have no weight.
+        The paper's delta: scores of points in other clusters are lowered by 2 * separation. With
+        sparse-max and ties="first" they have no weight if 2 * separation is at least 1/gamma plus
+        the squared distance of every cluster's nearest point to its center. None chooses it from
+        the data, near its lower bound.
     ties : {"first", "average"}, default="first"
         Assignment of a point that is equally near to several centers, see `lloyd`.
 
@@ -168,7 +182,8 @@ def robust_lifted(
     Parameters
     ----------
     inverse_temperature : float, default=0.01
-        The paper's gamma. It multiplies the squared distance.
+        The paper's gamma, which multiplies the squared distance. The default is one of the two
+        values in the paper's table tab:rob-res; the other is 0.001.
     activation : {"sparsemax", "softmax"} or TopK, default="sparsemax"
         Activation that turns the scores of a cluster's points into weights.
     separation : float or None, default=None
@@ -192,29 +207,36 @@ def robust_lifted(
     ['encoder_cross', 'encoder_self', 'affinity', 'decoder_cross', 'decoder_self']
     """
     base = lloyd_dot(ties)
+    # A point's query and the key of center j, with the codes y of the point and e_j of the center:
+    #     query . key = l(x)^T pi l(c_j) + 2 delta y . e_j = -|x - c_j|^2 + 2 delta y_j.
+    # The center's own affinity is e_j, so the value writes this number to column j of the point.
+    # The query's block on AFFINITY has no effect, because the key is 0 there; it is the paper's
+    # 2k x 2k block delta I.
     affinity = Head(
-        DotProduct(),
-        Identity(),
-        lifting(POSITION) + separated(ASSIGNMENT, AFFINITY, coefficient=2.0, power=1.0),
-        on(*LIFTED, ASSIGNMENT),
-        on(AFFINITY),
-        separation,
+        score=DotProduct(),
+        activation=Identity(),
+        query=lifting(POSITION) + separated(ASSIGNMENT, AFFINITY, coefficient=2.0, power=1.0),
+        key=on(*LIFTED, ASSIGNMENT),
+        value=on(AFFINITY),
+        separation=separation,
     )
     return replace(
         base,
         name="robust_lifted",
         tokens=lifted_with_affinity(),
+        # blocks of these queries on ASSIGNMENT and AFFINITY have no effect: the keys are 0 there
         encoder_cross=lifted_score(base.encoder_cross, ASSIGNMENT, AFFINITY),
         encoder_self=replace(
             lifted_score(base.encoder_self, ASSIGNMENT, AFFINITY), value=-on(ASSIGNMENT, AFFINITY)
         ),
         affinity=affinity,
+        # e_j in the query of center j selects column j of the points' affinities
         decoder_cross=Head(
-            DotProduct(),
-            choose_activation(activation, inverse_temperature),
-            on(AFFINITY),
-            on(AFFINITY),
-            on(POSITION),
+            score=DotProduct(),
+            activation=choose_activation(activation, inverse_temperature),
+            query=on(AFFINITY),
+            key=on(AFFINITY),
+            value=on(POSITION),
         ),
         decoder_self=replace(base.decoder_self, query=on(AFFINITY), key=on(AFFINITY)),
         algorithm="*Robust k-means",
@@ -232,8 +254,9 @@ def medoids(separation: float | None = 100.0, ties: Ties = "first") -> Recipe:
     ----------
     separation : float or None, default=100.0
         The paper's delta. A point of another cluster is exp(-2 * separation) times as likely to
-        be drawn as a point of the own cluster at the same distance. None chooses it from the data
-        so that points of other clusters are never drawn.
+        be drawn as a point of the own cluster at the same distance, 1e-87 times with the default.
+        The default is one of the seven values in the paper's table tab:med-res. None chooses it
+        from the data so that points of other clusters are never drawn.
     ties : {"first", "average"}, default="first"
         Assignment of a point that is equally near to several centers, see `lloyd`.
 

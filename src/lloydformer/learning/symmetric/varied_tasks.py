@@ -137,7 +137,7 @@ def _transform_columns(
 def _draw_centers(
     points: Float[Tensor, "b n d"], u: Float[Tensor, "b k n"], k: int, by_distance: Tensor
 ) -> Float[Tensor, "b k d"]:
-    """Return initial centers: distinct points drawn uniformly, or by k-means++ where asked for.
+    """Return initial centers: distinct points drawn uniformly, or by k-means++ if `by_distance`.
 
     To draw a point with probability proportional to w, take the smallest e / w, with e
     exponentially distributed: no running sum, and all tasks at once.

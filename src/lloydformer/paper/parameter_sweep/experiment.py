@@ -1,7 +1,8 @@
 """Measure fig:parameter_sweep: soft k-means and Lloyd's on many data sets, and their statistics.
 
-The data sets come in layers with every level of each parameter equally often. A run is compared
-with Lloyd's algorithm from the same start; the authors' runs are read from their published table.
+The data sets come in slices of a hundred, with every level of each parameter equally often in each.
+A run is compared with Lloyd's algorithm from the same start; the authors' runs are read from their
+published table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from lloydformer.plans.contract import Plan, Sums, apply_update
 from lloydformer.plans.lower import lower
 from lloydformer.plans.session import Session
 
-# Parameters by the authors' names, in the order of the axes of `authors_losses`.
+# Parameters by the authors' names, in the order of the axes of `read_authors_losses`.
 AXES = {
     "Clusters": tuple(range(5, 55, 5)),
     "Dimensions": tuple(range(1, 11)),
@@ -35,10 +36,13 @@ AXES = {
     "Points": (100, 278, 774, 2154, 5994, 16681, 46415, 129154, 359381, 1000000),
 }
 GAMMAS = (1, 10, 100)
-N_LAYERS, N_STEPS = 100, 10
-# Data sets with at most so many points are drawn twice, to measure the effect of chance. The four
+# A slice is a hundred data sets; all slices together are the ten thousand data sets of the grid.
+N_SLICES = 100
+# Steps of either algorithm before the objectives are compared: the paper's ten layers.
+N_STEPS = 10
+# Data sets with at most this many points are drawn twice, to measure the effect of chance. The four
 # larger sizes have 98 % of all points, so that they would double the time.
-DRAWN_TWICE = 16681
+MAX_POINTS_DRAWN_TWICE = 16681
 # The pairs of parameters of the 2D matrices, as in the authors' files.
 PANELS = {
     "E": ("Clusters", "Scale"),
@@ -47,41 +51,45 @@ PANELS = {
     "H": ("Points", "Clusters"),
 }
 # Settings with a mean Loss above this can be ranked; below it a Loss is noise around 0.
-NOT_NOISE = 0.01
+MIN_RANKABLE_LOSS = 0.01
 
 Losses = Float[ndarray, "10 10 10 10 3"]
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
-    """Return a piece for each layer of a hundred data sets, up to all hundred layers.
+    """Return a piece for each slice of a hundred data sets, up to all hundred slices.
 
-    A layer has all levels equally often, so that any number of layers can be compared. The full
-    protocol has all layers, which are the authors' 30,000 runs.
+    A slice has all levels equally often, so that any number of slices can be compared. The full
+    protocol has all slices, which are the authors' 30,000 runs.
     """
-    count = min(scope.count(quick=5, full=N_LAYERS), N_LAYERS)
-    return {f"layer-{number:02}": partial(measure, number, scope) for number in range(count)}
+    count = min(scope.count(quick=5, full=N_SLICES), N_SLICES)
+    return {f"slice-{number:02}": partial(measure, number, scope) for number in range(count)}
 
 
 def measure(number: int, scope: Scope) -> Record:
-    """Return the runs of a layer, and those of its small data sets drawn again."""
-    sizes = list(layer(number))
-    few = [size for size in sizes if size.points <= DRAWN_TWICE]
+    """Return the runs of a slice, and those of its small data sets drawn again."""
+    sizes = list(choose_slice(number))
+    small = [size for size in sizes if size.points <= MAX_POINTS_DRAWN_TWICE]
     return {
         "runs": [run_data_set(size, scope.seed, scope.device) for size in sizes],
-        "again": [run_data_set(size, scope.seed + 1, scope.device) for size in few],
+        "again": [run_data_set(size, scope.seed + 1, scope.device) for size in small],
     }
 
 
-def layer(number: int) -> Iterator[MixtureSize]:
-    """Yield a hundred data sets: each level of each axis ten times, and nearly all pairs of levels.
+def choose_slice(number: int) -> Iterator[MixtureSize]:
+    """Yield the sizes of a hundred data sets: each level of each axis ten times.
 
-    A layer is a Latin square: clusters and dimensions determine the scale and the number of
-    points. Ten consecutive layers contain all triples of clusters, dimensions and scale; all
-    hundred layers contain each of the ten thousand data sets once.
+    A slice has every pair of clusters and dimensions once; the pair determines the scale and the
+    number of points. All other pairs of levels occur once, too, except that only half of the pairs
+    of clusters and points occur, twice each. Ten consecutive slices contain all triples of
+    clusters, dimensions and scale; all hundred slices contain each of the ten thousand data sets
+    once.
     """
-    # a and b determine scale and points; by_points moves on by one more after every ten layers, so
-    # that no data set comes twice
-    by_scale, by_points = number % 10, number // 10 + number
+    # a and b are levels of clusters and dimensions, and the other two are sums modulo 10. Since 2 b
+    # is even, a given a meets five levels of points only. by_points is shifted by one more after
+    # every ten slices, so that no data set comes twice.
+    by_scale = number % 10
+    by_points = number // 10 + number
     for a, clusters in enumerate(AXES["Clusters"]):
         for b, dimensions in enumerate(AXES["Dimensions"]):
             scale = AXES["Scale"][(by_scale - a - b) % 10]
@@ -90,8 +98,8 @@ def layer(number: int) -> Iterator[MixtureSize]:
             )
 
 
-def levels(size: MixtureSize) -> tuple[int, ...]:
-    """Return the index of its value on each of AXES."""
+def find_levels(size: MixtureSize) -> tuple[int, ...]:
+    """Return the index of each parameter's value on AXES."""
     values = (size.clusters, size.dimensions, size.scale, size.points)
     return tuple(axis.index(v) for axis, v in zip(AXES.values(), values, strict=True))
 
@@ -100,36 +108,37 @@ def run_data_set(size: MixtureSize, seed: int, device: str = "cpu") -> Record:
     """Draw the data and run Lloyd's once and soft k-means for each gamma, from the same start.
 
     losses: for each gamma the log objective of soft k-means minus that of Lloyd's, after ten
-    steps; None if Lloyd's algorithm loses a cluster, since its mean is then 0/0. apart: the mean
-    squared distance of two points, at scale 1.
+    steps; None if either of them loses a cluster, whose mean is then 0/0. levels: the index of each
+    parameter's value on AXES. apart: the mean squared distance of two points, at scale 1.
     """
-    points, centers = draw(size, seed, device)
+    points, centers = draw_data_set(size, seed, device)
     # the mean squared distance of two points is twice the total variance
     apart = 2 * points.var(dim=0, correction=0).sum().item() / size.scale**2
     data = TensorBlocks(points, leaf=leaf_rows(points.device, *centers.shape[::-1]))
     with choose("auto", data).open(data) as session:
         start = data.layout.to_row_units(centers)
-        lloyd = log_objective(lower(recipes.lloyd()), session, start)
+        lloyd = measure_log_objective(lower(recipes.lloyd()), session, start)
         # The authors took both self-attentions as the identity and the decoder's cross-attention
         # as linear; that is the lowered recipe soft(gamma).
         plans = [lower(recipes.soft(float(gamma))) for gamma in GAMMAS]
-        soft = [log_objective(plan, session, start) for plan in plans]
+        soft = [measure_log_objective(plan, session, start) for plan in plans]
     # six decimals are the accuracy of float32
     losses = [None if s is None or lloyd is None else round(s - lloyd, 6) for s in soft]
-    return {"levels": levels(size), "losses": losses, "apart": round(apart, 5)}
+    return {"levels": find_levels(size), "losses": losses, "apart": round(apart, 5)}
 
 
-def draw(
+def draw_data_set(
     size: MixtureSize, seed: int, device: str = "cpu"
 ) -> tuple[Float[Tensor, "n d"], Float[Tensor, "k d"]]:
     """Return the points of a data set, and k of them as initial centers."""
-    sequence = np.random.SeedSequence([seed, *levels(size)])  # another seed for every data set
+    # the levels give each data set a seed of its own
+    sequence = np.random.SeedSequence([seed, *find_levels(size)])
     own_seed = int(sequence.generate_state(1, np.uint64)[0] >> 1)
     return draw_mixture(size, torch.Generator(device).manual_seed(own_seed))
 
 
-def log_objective(plan: Plan, session: Session, centers: Tensor) -> float | None:
-    """Return the log objective after the last step; None if a cluster has no points."""
+def measure_log_objective(plan: Plan, session: Session, centers: Tensor) -> float | None:
+    """Run all steps and return the log objective; None if a cluster has no mass in some step."""
     dtype = session.layout.dtype
     for number in range(N_STEPS):
         update = plan.step(session, centers.to(dtype), number).update
@@ -142,7 +151,7 @@ def log_objective(plan: Plan, session: Session, centers: Tensor) -> float | None
 
 
 @cache
-def authors_losses() -> Losses:
+def read_authors_losses() -> Losses:
     """Return the Loss of each of the authors' 30,000 runs, by AXES and GAMMAS; NaN if missing.
 
     This is the published table `klic_parameter_sweep.csv` as an array.
@@ -159,10 +168,10 @@ def authors_losses() -> Losses:
 def combine(outputs: Mapping[str, Record]) -> Record:
     """Return our losses and the authors': means by level and pair of levels, and agreement."""
     runs = [run for piece in outputs.values() for run in piece["runs"]]
-    again = losses_on_grid([run for piece in outputs.values() for run in piece["again"]])
-    ours, theirs = losses_on_grid(runs), authors_losses()
+    again = arrange_on_grid([run for piece in outputs.values() for run in piece["again"]])
+    ours, theirs = arrange_on_grid(runs), read_authors_losses()
     both = {"ours": ours, "authors": theirs}
-    means = {whose: by_level(losses) for whose, losses in both.items()}
+    means = {whose: average_by_level(losses) for whose, losses in both.items()}
     n_dimensions = range(len(AXES["Dimensions"]))
     apart = [[run["apart"] for run in runs if run["levels"][1] == d] for d in n_dimensions]
     return {
@@ -180,24 +189,24 @@ def combine(outputs: Mapping[str, Record]) -> Record:
             "authors": int(np.isnan(theirs).sum()),
         },
         "by_level": means,
-        "by_pair": {whose: by_pair(losses) for whose, losses in both.items()},
-        "corners": {whose: corners(losses) for whose, losses in both.items()},
-        "agreement": agreement(ours, theirs),
-        "by_chance": by_chance(ours, again, theirs),
+        "by_pair": {whose: average_by_pair(losses) for whose, losses in both.items()},
+        "corners": {whose: average_corners(losses) for whose, losses in both.items()},
+        "agreement": measure_agreement(ours, theirs),
+        "by_chance": correlate_draws(ours, again, theirs),
         "apart": [round(float(np.mean(one)), 5) for one in apart],
         "runs": [format_run(run) for run in runs],
     }
 
 
-def losses_on_grid(runs: Sequence[Record]) -> Losses:
+def arrange_on_grid(runs: Sequence[Record]) -> Losses:
     """Return the losses of these runs by AXES and GAMMAS; NaN if there is no run or no Loss."""
-    grid = np.full(authors_losses().shape, np.nan)
+    grid = np.full(read_authors_losses().shape, np.nan)
     for one in runs:
         grid[tuple(one["levels"])] = [np.nan if x is None else x for x in one["losses"]]
     return grid
 
 
-def by_level(losses: Losses) -> dict[str, Record]:
+def average_by_level(losses: Losses) -> dict[str, Record]:
     """Return for each parameter the mean and standard deviation at each level, by gamma."""
     found: dict[str, Record] = {}
     for axis, name in enumerate(AXES):
@@ -208,7 +217,7 @@ def by_level(losses: Losses) -> dict[str, Record]:
     return found
 
 
-def by_pair(losses: Losses) -> dict[str, list[list[float | None]]]:
+def average_by_pair(losses: Losses) -> dict[str, list[list[float | None]]]:
     """Return for each panel the mean over all other parameters and gamma, by pairs of levels.
 
     None if no run has the pair.
@@ -220,24 +229,24 @@ def by_pair(losses: Losses) -> dict[str, list[list[float | None]]]:
     return found
 
 
-def corners(losses: Losses) -> dict[str, float | None]:
+def average_corners(losses: Losses) -> dict[str, float | None]:
     """Return means at the ends of the ranges, which the claims on scaling and gamma compare."""
 
-    def corner(gamma: int, **ends: int) -> float | None:
+    def average(gamma: int, **ends: int) -> float | None:
         where: list[int | slice] = [ends.get(name, slice(None)) for name in AXES]
         return _mean(losses[(*where, GAMMAS.index(gamma))])
 
     return {
-        "many clusters, scale 1": corner(1, Clusters=-1, Scale=0),
-        "many clusters, scale 10": corner(1, Clusters=-1, Scale=-1),
-        "many points, scale 1": corner(1, Points=-1, Scale=0),
-        "many points, scale 10": corner(1, Points=-1, Scale=-1),
-        "many clusters, gamma 1": corner(1, Clusters=-1),
-        "many clusters, gamma 100": corner(100, Clusters=-1),
-        "many points, gamma 1": corner(1, Points=-1),
-        "many points, gamma 100": corner(100, Points=-1),
-        "scale 10, gamma 1": corner(1, Scale=-1),
-        "scale 1, gamma 100": corner(100, Scale=0),
+        "many clusters, scale 1": average(1, Clusters=-1, Scale=0),
+        "many clusters, scale 10": average(1, Clusters=-1, Scale=-1),
+        "many points, scale 1": average(1, Points=-1, Scale=0),
+        "many points, scale 10": average(1, Points=-1, Scale=-1),
+        "many clusters, gamma 1": average(1, Clusters=-1),
+        "many clusters, gamma 100": average(100, Clusters=-1),
+        "many points, gamma 1": average(1, Points=-1),
+        "many points, gamma 100": average(100, Points=-1),
+        "scale 10, gamma 1": average(1, Scale=-1),
+        "scale 1, gamma 100": average(100, Scale=0),
     }
 
 
@@ -246,18 +255,19 @@ def _mean(losses: ndarray) -> float | None:
     return round(float(finite.mean()), 5) if finite.size else None
 
 
-def agreement(ours: Losses, theirs: Losses) -> Record:
+def measure_agreement(ours: Losses, theirs: Losses) -> Record:
     """Return correlations of our losses with the authors'.
 
-    all, by_gamma: rank correlation of all runs. worth: rank correlation where the mean of the
-    authors' Loss over clusters and points, at the same dimension, scale and gamma, is above
-    NOT_NOISE. linear: linear correlation of all runs.
+    all, by_gamma: rank correlation of all runs. worth: rank correlation of the runs that can be
+    ranked, for which the mean of the authors' Loss over clusters and points, at the same dimension,
+    scale and gamma, is above MIN_RANKABLE_LOSS. linear: linear correlation of all runs.
     """
     # ranks, since a Loss varies by several orders of magnitude between settings
     there = np.isfinite(ours) & np.isfinite(theirs)
-    rankable = there & (np.nanmean(theirs, axis=(0, 3), keepdims=True) > NOT_NOISE)
+    rankable = there & (np.nanmean(theirs, axis=(0, 3), keepdims=True) > MIN_RANKABLE_LOSS)
     return {
         "all": _rank_correlation(ours, theirs, there),
+        # saved results have this key, so it stays
         "worth": _rank_correlation(ours, theirs, rankable),
         "linear": round(float(np.corrcoef(ours[there], theirs[there])[0, 1]), 4),
         "by_gamma": [
@@ -267,7 +277,7 @@ def agreement(ours: Losses, theirs: Losses) -> Record:
     }
 
 
-def by_chance(first: Losses, again: Losses, theirs: Losses) -> Record:
+def correlate_draws(first: Losses, again: Losses, theirs: Losses) -> Record:
     """Return rank correlations between two draws of ours, and with the authors', on common runs."""
     there = np.isfinite(first) & np.isfinite(again) & np.isfinite(theirs)
     return {

@@ -22,7 +22,15 @@ KEEP = tuple(f"layers.*.{slot}.attention" for slot in MAPS)
 
 @dataclass(frozen=True)
 class Images:
-    """A run on images: its trace, and the shape of an image."""
+    """A run on images.
+
+    Attributes
+    ----------
+    trace : Trace
+        The run; a center is an image whose pixels, row by row, are the features.
+    shape : tuple of int
+        Number of rows and columns of an image.
+    """
 
     trace: Trace
     shape: tuple[int, int]
@@ -31,8 +39,24 @@ class Images:
 def circuit_values(recipe: Recipe, trace: Trace, base: Recipe, images: Images) -> dict[str, object]:
     """Return the values that the macro of circuit.html shows.
 
-    These are the recipe, its row of the table tab:comp-alg, and its run, layer by layer. Cells of
-    the row that differ from those of `base` are marked.
+    Parameters
+    ----------
+    recipe : Recipe
+        The recipe.
+    trace : Trace
+        Its run, with the attention of all heads in `KEEP`.
+    base : Recipe
+        The recipe with which the row of the table tab:comp-alg is compared.
+    images : Images
+        Its run on images, whose centers are shown below.
+
+    Returns
+    -------
+    dict
+        recipe: the recipe. row: for each column of its row, the cell and whether it differs from
+        that of `base`. n_points, n_layers, n_centers, n_images: the sizes of both runs. data: what
+        circuit.js reads, with an entry for each layer in centers, objective, attention and images;
+        points and their last labels are sorted by label.
     """
     cells = {k: v for k, v in recipe.row().items() if k not in ("Algorithm", "Appendix")}
     frames = [_pack_bytes(centers)[1] for centers in images.trace.centers]
@@ -45,6 +69,7 @@ def circuit_values(recipe: Recipe, trace: Trace, base: Recipe, images: Images) -
         "points": torch.round(points[order], decimals=3).tolist(),
         "centers": torch.round(centers, decimals=3).tolist(),
         "colours": [cluster_colour(j) for j in range(centers.shape[1])],
+        # The page prints these numbers as they are: five digits can still be read at a glance.
         "objective": [float(f"{value:.5g}") for value in trace.objective.tolist()],
         "labels": trace.labels[-1][order].tolist(),
         "attention": {slot: _attention_data(trace, slot, order) for slot in MAPS},
@@ -66,15 +91,17 @@ def _attention_data(trace: Trace, slot: str, order: Tensor) -> dict[str, object]
 
     A run that has converged repeats its maps: they are stored once.
     """
-    rows, columns = slot.startswith("encoder"), slot in ("encoder_self", "decoder_cross")
-    maps = []
-    for layer in range(trace.n_layers):
-        matrix = trace[f"layers.{layer}.{slot}.attention"].detach().cpu()
-        matrix = matrix[order] if rows else matrix
-        maps.append(_pack_bytes(matrix[:, order] if columns else matrix))
+    # Rows are queries, those of the slot's own side. Columns are keys: of the same side in
+    # self-attention, of the other side in cross-attention. Only points are sorted, not centers.
+    points_are_rows = slot in ("encoder_self", "encoder_cross")
+    points_are_columns = slot in ("encoder_self", "decoder_cross")
+    matrices = [trace[f"layers.{i}.{slot}.attention"].detach().cpu() for i in range(trace.n_layers)]
+    matrices = [matrix[order] for matrix in matrices] if points_are_rows else matrices
+    matrices = [matrix[:, order] for matrix in matrices] if points_are_columns else matrices
+    maps = [_pack_bytes(matrix) for matrix in matrices]
     distinct = list(dict.fromkeys(maps))
     return {
-        "shape": list(matrix.shape),
+        "shape": list(matrices[0].shape),
         "maps": [{"top": top, "bytes": text} for top, text in distinct],
         "layers": [distinct.index(item) for item in maps],
     }
@@ -89,4 +116,5 @@ def _pack_bytes(values: Tensor) -> tuple[float, str]:
     top = values.max().item()
     shares = (values / (top or 1.0)).clamp(0, 1)
     levels = (shares * 255).round().to(torch.uint8).numpy()
+    # The page multiplies by the largest value and shows two digits of the product: four suffice.
     return float(f"{top:.4g}"), b64encode(levels.tobytes()).decode()
