@@ -91,8 +91,7 @@ class SoftKernels:
             first = Launch("soft.cu", "normalise", device, Grid(*size), *arguments, macros=macros)
             self.launches.append(first)
         grid = Grid(*size, -(-k // chunk))  # a layer of blocks for each chunk
-        arguments = *arguments, int(only_chunk)
-        last = Launch("soft.cu", "mix", device, grid, *arguments, macros=macros)
+        last = Launch("soft.cu", "mix", device, grid, *arguments, int(only_chunk), macros=macros)
         self.launches.append(last)
 
 
