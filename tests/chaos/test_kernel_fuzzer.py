@@ -70,7 +70,7 @@ def test_a_wrong_summary_is_noticed(fold, monkeypatch):
 
 
 def test_kernels_against_float64(amount, monkeypatch):
-    monkeypatch.setattr(native_engine, "_SMALL", 0)  # several threads for small problems, too
+    monkeypatch.setattr(native_engine, "_ONE_THREAD", 0)  # several threads for small problems, too
     if "FUZZ_SEED" in os.environ:
         check(int(os.environ["FUZZ_SEED"]))
         return

@@ -52,7 +52,7 @@ def test_labels_and_inertia_are_of_all_rows(engine, kind):
 
 @pytest.mark.skipif(instruction_set() is None, reason="the kernels were not built here")
 def test_the_number_of_threads_changes_no_bit(monkeypatch):
-    monkeypatch.setattr(native_engine, "_SMALL", 0)
+    monkeypatch.setattr(native_engine, "_ONE_THREAD", 0)
     found = set()
     for n_threads in (1, 2, 3):
         monkeypatch.setitem(ENGINES, "native", lambda n_threads=n_threads: Native(n_threads))

@@ -1,7 +1,7 @@
-"""Options that commands share, and settings: dataclasses whose fields are options of a command."""
+"""Options of commands: those that commands share, and dataclasses whose fields become options."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, field, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -13,85 +13,107 @@ from lloydformer.app.jobs.text_values import LARGEST
 Settings = TypeVar("Settings")
 Returned = TypeVar("Returned")
 
-# NumPy's random states take no larger seeds.
+# The largest seed that NumPy's RandomState accepts.
 LARGEST_SEED = 2**32 - 1
 
 
-def integer(*names: str, least: int = 1, most: int = LARGEST, **how: Any) -> Any:
-    """Return a typer option for an integer; a larger one than `most` ends the command."""
+def integer(*names: str, minimum: int = 1, maximum: int = LARGEST, **typer_options: Any) -> Any:
+    """Return a typer option for an integer from `minimum` to `maximum`.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the option, such as "-k"; by default typer derives one from the parameter.
+    minimum, maximum : int
+        The limits. A value outside of them ends the command with an error.
+    **typer_options
+        Other parameters of `typer.Option`.
+    """
 
     # Not typer's `max`: its message does not name the value, and there is none for 64 bits.
     def check(value: int | None) -> int | None:
-        if value is not None and value > most:
-            raise typer.BadParameter(f"found {value}; pass at most {most}")
+        if value is not None and value > maximum:
+            raise typer.BadParameter(f"found {value}; pass at most {maximum}")
         return value
 
-    return typer.Option(*names, min=least, callback=check, **how)
+    return typer.Option(*names, min=minimum, callback=check, **typer_options)
 
 
 def seed_option(help: str) -> Any:
-    """Return a typer option for a seed."""
-    return integer(least=0, most=LARGEST_SEED, help=help)
+    """Return a typer option for a seed, from 0 to `LARGEST_SEED`."""
+    return integer(minimum=0, maximum=LARGEST_SEED, help=help)
 
 
 def force_option(help: str) -> Any:
-    """Return a typer option that allows a command to replace what exists."""
+    """Return the typer option `--force`, which allows a command to replace existing files."""
     return typer.Option("--force", help=help)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
-def option(default: Any, **how: Any) -> Any:
-    """Return a field of settings that is an option of a command.
+def option(default: Any, **typer_options: Any) -> Any:
+    """Return a dataclass field that `command_of` turns into an option of a command.
 
     Parameters
     ----------
     default : Any
-        The default; `MISSING` makes the field an argument of the command, which must be given.
-    **how
-        `help` and other parameters of `typer.Option`; `flag`, a short name as -k; `least` and
-        `most`, the limits of an integer; `among`, words that shells complete. They are checked by
-        the settings, whose errors say what to do.
+        The default value. `dataclasses.MISSING` makes the field a required argument.
+    **typer_options
+        `help` and other parameters of `typer.Option`, and in addition: `flag`, a short name such
+        as "-k"; `minimum` and `maximum`, the limits of an integer; `choices`, the words that help
+        and shell completion show. The dataclass checks the choices itself: its errors say what to
+        do.
     """
-    return field(default=default, metadata=how)
+    return dataclasses.field(default=default, metadata=typer_options)
 
 
 def _declare(
-    name: str, default: Any, flag: str | None = None, among: Sequence[str] = (), **how: Any
+    name: str,
+    default: Any,
+    flag: str | None = None,
+    choices: Sequence[str] = (),
+    **typer_options: Any,
 ) -> Any:
-    """Return the declaration of a field for typer."""
-    if default is MISSING:
-        return typer.Argument(**how)
-    if among:
-        how.setdefault("metavar", "|".join(among))
-        how["autocompletion"] = lambda incomplete: [w for w in among if w.startswith(incomplete)]
-    # typer would add --no-NAME to a switch that is off by default.
+    """Return the typer declaration of a field; the parameters are those of `option`."""
+    if default is dataclasses.MISSING:
+        return typer.Argument(**typer_options)
+    if choices:
+        typer_options.setdefault("metavar", "|".join(choices))
+        # typer finds the parameter by its name.
+        typer_options["autocompletion"] = lambda incomplete: [
+            word for word in choices if word.startswith(incomplete)
+        ]
+    # With an explicit name, as typer would add --no-NAME to a switch that is off by default.
     names = [flag] if flag else []
     if flag or default is False:
         names.append(f"--{name.replace('_', '-')}")
-    return (integer if "least" in how else typer.Option)(*names, **how)
+    return (integer if "minimum" in typer_options else typer.Option)(*names, **typer_options)
 
 
 def command_of(
     settings: type[Settings],
 ) -> Callable[[Callable[..., Returned]], Callable[..., Returned]]:
-    """Return a decorator for a command that takes a dataclass of settings.
+    """Return a decorator for a command whose options are the fields of a dataclass.
 
-    Fields that `option` made become options of the command, those of a base class last. The
-    decorated function gets the dataclass; its other parameters are options of typer as usual.
+    The fields created by `option` become options of the command, those of a base class last. The
+    decorated function receives an instance of the dataclass as its first argument; its other
+    parameters are options of typer as usual.
     """
-    hints, inherited = get_type_hints(settings), getattr(settings.__base__, "__annotations__", {})
+    hints = get_type_hints(settings)
+    inherited = getattr(settings.__base__, "__annotations__", {})
+    # mypy: a type variable is no dataclass.
+    declared = dataclasses.fields(settings)  # type: ignore[arg-type]
     parameters = [
         Parameter(
             each.name,
             Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if each.default is MISSING else each.default,
+            default=Parameter.empty if each.default is dataclasses.MISSING else each.default,
             annotation=Annotated[
                 hints[each.name], _declare(each.name, each.default, **each.metadata)
             ],
         )
-        for each in sorted(fields(settings), key=lambda each: each.name in inherited)  # type: ignore[arg-type]  # a type variable is no dataclass
+        for each in sorted(declared, key=lambda each: each.name in inherited)
         if "help" in each.metadata  # other fields are set by jobs, not by users
     ]
 

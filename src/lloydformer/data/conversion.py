@@ -405,7 +405,7 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
 
 
 def fill_missing(points: np.ndarray, conversion: Conversion) -> np.ndarray:
-    """Return a copy of the points with the fills in place of NaN."""
+    """Return a copy of the points with the fills in place of NaN. Every feature must have one."""
     parts: list[Any] = [
         [f.fill] if f.categories is None else [value == f.fill for value in f.categories]
         for f in conversion.features

@@ -305,8 +305,10 @@ class FolderTable(Table):
 def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
     """Convert a table to points.
 
-    Raises `ValueError` if it has no rows, infinite values, or missing ones that the options do not
-    allow.
+    `conversion`: that of a model, whose columns and fills are used; by default both are chosen.
+
+    Raises `ValueError` if the table has no rows, infinite values, or missing values that the
+    options do not allow or for which the model has no fills.
     """
     known, policy, notes = conversion is not None, table.options.missing, [*table.notes]
     if conversion is None:
@@ -329,6 +331,13 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
     if policy == "median" and not known:
         conversion = find_fills(table.name, points, conversion)
     if policy == "median" and missing.first is not None:
+        if any(feature.fill is None for feature in conversion.features):
+            spell = table.options.spell
+            raise ValueError(
+                f"{table.name}: the model has no medians to fill in missing values "
+                f"({missing.summary}); fit it with {spell('missing', 'median')}, or use "
+                f"{spell('missing', 'drop')}"
+            )
         points = fill_missing(points, conversion)
         notes.append(
             f"{table.name}: missing values filled in with the median, or the most common category "

@@ -23,7 +23,7 @@ from lloydformer.app.jobs.demo import (
     run_circuits,
     to_directions,
 )
-from lloydformer.app.jobs.demo_page import demo_page
+from lloydformer.app.jobs.demo_page import demo_page, outside_rows
 from lloydformer.circuits import recipes
 
 N_LAYERS = 3
@@ -86,6 +86,23 @@ def test_the_page_holds_every_layer(page: str) -> None:
     for run in data:
         assert len(run["centers"]) == len(run["objective"]) == N_LAYERS + 1
         assert all(len(head["layers"]) == N_LAYERS for head in run["attention"].values())
+
+
+def test_all_on_the_page_means_every_recipe(runs: list[CircuitRun]) -> None:
+    plane = runs[: len(recipes.table())]
+    cells = {row[0].strip("`"): row[-1] for row in outside_rows(plane)}
+    used = {run.case.recipe.name: dict(run.trace.outside[0].items()) for run in plane}
+    for name, words in cells.items():
+        users = {recipe: own[name] for recipe, own in used.items() if name in own}
+        everywhere = len(users) == len(plane) and len(set(users.values())) == 1
+        assert words.startswith("all: ") == everywhere
+        assert (words == "not used") == (not users)
+        if not everywhere:  # each user is named once, each value is written once
+            assert sorted(re.findall(r"`(\w+)`", words)) == sorted(users)
+            values = [group.rpartition("` ")[2] for group in words.split("; ") if users]
+            assert values == list(dict.fromkeys(users.values()))
+    assert "`soft`" not in cells["ties"]
+    assert cells["ties"].endswith("` first")
 
 
 def test_the_page_is_small(page: str) -> None:

@@ -87,6 +87,21 @@ def test_words_that_the_fit_did_not_see(command, here):
     assert "this model has no medians; fit it with --missing median" in err
 
 
+@pytest.mark.parametrize("lacking", ["age", "city"])
+def test_a_fit_that_starts_from_a_model_without_medians(command, here, lacking):
+    command("fit", "people.csv", "-k", "3", *OPTIONS, "-o", "first")
+    new = FRAME.copy()
+    new.loc[2, lacking] = None
+    new.to_csv("new.csv", index=False)
+    start = ("fit", "new.csv", "--start-from", "first", "--missing", "median")
+    status, _, err = command(*start)
+    assert status == 2
+    assert f"the model has no medians to fill in missing values ({lacking} lacks 1)" in err
+    assert "fit it with --missing median, or use --missing drop" in err
+    # Without missing values no medians are needed.
+    assert command("fit", "people.csv", *start[2:], "-o", "second")[0] == 0
+
+
 def test_a_word_that_the_fit_did_not_see_is_not_filled_in(command, here):
     command("fit", "people.csv", "-k", "3", *OPTIONS, "--missing", "median")
     new = FRAME.head(6).copy()

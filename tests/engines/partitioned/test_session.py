@@ -34,7 +34,7 @@ def many_leaves(monkeypatch):
     """Short leaves, so that a little data has many; and no whole loops in one call."""
     monkeypatch.setattr(source, "leaf_rows", lambda *sizes: LEAF)
     monkeypatch.setattr(source, "part_rows", lambda *sizes: LEAF)
-    monkeypatch.setattr(tasks, "_SMALL", 0)
+    monkeypatch.setattr(tasks, "_ONE_CALL", 0)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_empty_clusters_are_filled_by_the_farthest_point_of_all_parts(points, mo
 
 
 def test_one_part_runs_whole_tasks(points, monkeypatch):
-    monkeypatch.setattr(tasks, "_SMALL", 1 << 22)
+    monkeypatch.setattr(tasks, "_ONE_CALL", 1 << 22)
     engine = LossyEngine(1, 1)
     for name in ("kmeans", "relocating"):
         alone = fitted(monkeypatch, None, name, points, max_iter=60)

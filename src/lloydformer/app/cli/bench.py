@@ -17,10 +17,10 @@ def bench(
         str, typer.Option(metavar="NAME", help=f"What to measure: {', '.join(QUESTION_NAMES)}.")
     ] = "iteration",
     threads: Annotated[
-        int | None, integer(most=1024, help="Threads of each contender.  [default: all cores]")
+        int | None, integer(maximum=1024, help="Threads of each contender.  [default: all cores]")
     ] = None,
     repeats: Annotated[
-        int, integer(least=2, help="Samples of each contender, taken in turns.")
+        int, integer(minimum=2, help="Samples of each contender, taken in turns.")
     ] = 5,
     only: Annotated[
         list[str] | None,

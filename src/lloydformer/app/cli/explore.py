@@ -32,7 +32,7 @@ def explore(
         typer.Option("-o", "--output", help="Write the page as one HTML file, and open nothing."),
     ] = None,
     port: Annotated[
-        int, integer(least=0, most=65535, help="Port on this computer; 0 is any free one.")
+        int, integer(minimum=0, maximum=65535, help="Port on this computer; 0 is any free one.")
     ] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")

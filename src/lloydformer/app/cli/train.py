@@ -56,16 +56,16 @@ class TrainOptions:
         "random", help="Weights before training: random, or constructed (a Lloyd step)."
     )
     start_noise: float = option(0.0, help="Noise added to constructed weights.")
-    steps: int = option(10_000, least=1, help="Training steps.")
-    batch: int = option(32, least=1, help="Tasks in a step.")
-    unrolled: int = option(1, least=1, help="Layers before the loss.")
+    steps: int = option(10_000, minimum=1, help="Training steps.")
+    batch: int = option(32, minimum=1, help="Tasks in a step.")
+    unrolled: int = option(1, minimum=1, help="Layers before the loss.")
     learning_rate: float = option(0.01, help="Learning rate of Adam.")
     schedule: str = option(
         "plateau", help="Schedule of the learning rate: plateau, cosine or constant."
     )
     clip: float | None = option(None, help="Maximum norm of a gradient.")
-    evaluate_every: int = option(50, least=1, help="Steps between evaluations.")
-    validation: int = option(320, least=1, help="Validation tasks.")
+    evaluate_every: int = option(50, minimum=1, help="Steps between evaluations.")
+    validation: int = option(320, minimum=1, help="Validation tasks.")
     device: str | None = option(None, help="cpu or cuda.  [default: cuda if available]")
     output: Path | None = option(
         None, flag="-o", metavar="FOLDER", help="Output folder.  [default: learned-dD-kK]"
@@ -74,7 +74,7 @@ class TrainOptions:
         None, metavar="FILE", help="A picture, written again after each evaluation."
     )
     together: int | None = option(
-        None, least=1, help="Runs in one batch.  [default: all, or each rank's share]"
+        None, minimum=1, help="Runs in one batch.  [default: all, or each rank's share]"
     )
     resume: bool = option(False, help="Continue from the checkpoint.")
     force: bool = option(False, help="Start over, and replace a checkpoint.")

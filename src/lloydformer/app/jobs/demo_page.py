@@ -18,8 +18,8 @@ from lloydformer.plots.report.circuit import Images, circuit_values
 
 
 def write_page(path: Path, runs: Sequence[CircuitRun], seed: int) -> str | None:
-    """Write the page; without matplotlib, return the reason why there is none."""
-    # matplotlib is an extra: without it the table is printed all the same.
+    """Write the page and return None; without matplotlib, write none and return the reason."""
+    # matplotlib is an extra: the command prints its table without it.
     try:
         require_matplotlib()
     except ImportError as error:
@@ -29,7 +29,15 @@ def write_page(path: Path, runs: Sequence[CircuitRun], seed: int) -> str | None:
 
 
 def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
-    """Return the page of these runs, the same recipes on both data sets."""
+    """Return the HTML of the page.
+
+    Parameters
+    ----------
+    runs : sequence of CircuitRun
+        Runs of the same recipes, in the same order, on the plane and on the digits.
+    seed : int
+        The seed of the demo, which the page prints.
+    """
     from matplotlib.figure import Figure
 
     by_data = {
@@ -38,12 +46,13 @@ def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
     }
     cards = []
     for flat, images in zip(by_data[PLANE], by_data[DIGITS], strict=True):
-        worst, shown = flat.deviation + images.deviation, Images(images.trace, (8, 8))
+        both = flat.deviation + images.deviation  # the largest deviation, the sum of the counts
+        shown = Images(images.trace, (8, 8))
         card = {
             **circuit_values(flat.case.recipe, flat.trace, recipes.lloyd(), shown),
             "equal": flat.equal and images.equal,
-            "n_labels": worst.labels,
-            "deviation": format_deviation(worst.centers),
+            "n_labels": both.labels,
+            "deviation": format_deviation(both.centers),
             "n_digits": images.trace.points.shape[-2],
         }
         cards.append(card)
@@ -59,7 +68,7 @@ def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
         n_layers=runs[0].trace.n_layers,
         cards=cards,
         checks=[[f"`{run.case.recipe.name}`", *run.cells] for run in runs],
-        outside=list(_outside_rows(by_data[PLANE])),
+        outside=list(outside_rows(by_data[PLANE])),
         objectives=objectives,
         weights=list(_weight_figures(by_data[PLANE][0])),
         seed=seed,
@@ -67,20 +76,27 @@ def demo_page(runs: Sequence[CircuitRun], seed: int) -> str:
     )
 
 
-def _outside_rows(runs: Sequence[CircuitRun]) -> Iterator[list[str]]:
-    """Yield each number that attention does not compute, and its values in the first layers."""
+def outside_rows(runs: Sequence[CircuitRun]) -> Iterator[list[str]]:
+    """Yield the rows of a table: each value that attention does not compute, explained.
+
+    Four cells: name, explanation, what happens without it, and its values in the first layers.
+    """
     used = {run.case.recipe.name: dict(run.trace.outside[0].items()) for run in runs}
     for name, (what, without) in EXPLAINED.items():
-        values = {recipe: own[name] for recipe, own in used.items() if name in own}
-        words = "; ".join(f"`{recipe}` {value}" for recipe, value in values.items())
-        # Seven times the same value would fill the cell: several equal ones are written once.
-        if len(values) > 2 and len(set(values.values())) == 1:
-            words = f"all: {next(iter(values.values()))}"
-        yield [f"`{name}`", what, without, words or "not used"]
+        users: dict[str, list[str]] = {}  # the recipes by the value that they use
+        for recipe, own in used.items():
+            if name in own:
+                users.setdefault(own[name], []).append(f"`{recipe}`")
+        # Equal values are written once: seven times the same one would fill the cell.
+        groups = [
+            f"all: {value}" if len(names) == len(runs) else f"{', '.join(names)} {value}"
+            for value, names in users.items()
+        ]
+        yield [f"`{name}`", what, without, "; ".join(groups) or "not used"]
 
 
 def _weight_figures(run: CircuitRun) -> Iterator[Markup]:
-    """Yield the query, key and value matrix of each head."""
+    """Yield one figure for each head, with its query, key and value matrices."""
     from matplotlib.figure import Figure
 
     _, n_clusters, n_features = run.trace.centers.shape

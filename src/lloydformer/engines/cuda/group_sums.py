@@ -27,7 +27,7 @@ SHARED_OF_TWO = SHARED_LIMIT // 2 - _STATIC_SHARED
 
 
 class SharedMemoryError(RuntimeError):
-    """The sums of so many clusters do not fit in the shared memory of a block."""
+    """The sums of the clusters do not fit in the shared memory of a block."""
 
 
 class GroupsArgument(ctypes.Structure):

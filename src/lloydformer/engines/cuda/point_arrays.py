@@ -157,7 +157,7 @@ class CudaPointArrays:
         return self.backend != TORCH and not self.has_too_many_rows and not self._no_room
 
     def lloyd_kernels(self, n_clusters: int) -> LloydKernels | None:
-        """Return Lloyd kernels for so many centers; None if there are none for these points."""
+        """Return Lloyd kernels for this number of centers; None if these points have none."""
         known = self._lloyd.get(n_clusters)
         if known is not None:
             if known.state.labels_released:

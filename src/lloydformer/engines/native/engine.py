@@ -18,23 +18,26 @@ from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
 from lloydformer.engines.thread_pool import allowed_threads, startable
 from lloydformer.plans.session import Fold, Task
 
-# Problems of at most so many numbers use one thread: to wake others would take longer than they
-# save. docs/speed.md names this size.
-_SMALL = 1 << 18
+# Data of at most this many numbers are computed by one thread: waking others would take longer than
+# they save. docs/speed.md mentions this size.
+_ONE_THREAD = 1 << 18
 # Bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such data may
-# be larger than it. docs/speed.md names this size, too.
+# be larger than the memory. docs/speed.md mentions this size.
 _ROOM = 1 << 27
 
 
 def threads_for(size: int, wanted: int | None = None) -> int:
-    """Return the threads for so many numbers: `wanted`, or as many as are allowed."""
-    return 1 if size <= _SMALL else startable(wanted or allowed_threads())
+    """Return the number of threads for data of `size` numbers.
+
+    1 for small data; otherwise `wanted`, or as many as are allowed, if they can be started.
+    """
+    return 1 if size <= _ONE_THREAD else startable(wanted or allowed_threads())
 
 
 def column_ends(points: np.ndarray) -> np.ndarray | None:
-    """Return the smallest and the largest number of each column of an array (n, d), (2, d).
+    """Return the smallest and the largest number of each column of an array (n, d), as (2, d).
 
-    None if a number is not finite, or if there are no kernels.
+    None if a number is not finite, or without kernels.
     """
     if instruction_set() is None:
         return None
@@ -50,7 +53,7 @@ class Native:
     Parameters
     ----------
     n_threads : int, optional
-        By default as many as both torch and OpenMP (`threadpoolctl`) are allowed.
+        Number of threads; by default as many as both torch and OpenMP (`threadpoolctl`) allow.
     bounded : bool
         Skip points whose label cannot have changed. Labels are the same either way.
     instruction_set : str
@@ -87,7 +90,7 @@ class Native:
             yield session
 
     def _open_kernels(self, blocks: TensorBlocks | SparseBlocks) -> Any:
-        """Return the kernels for these rows, which they read where they are."""
+        """Return kernels that read these rows in place, without a copy."""
         weights = blocks.sample_weight
         shared = {
             "weights": None if weights is None else weights.contiguous().numpy(),
@@ -126,7 +129,13 @@ class Native:
 
 
 class NativeSession(ChunkedSession):
-    """Folds with a kernel run in C++, all others as in the chunked engine."""
+    """A session that runs folds and tasks by kernels, and other folds as the chunked engine does.
+
+    Attributes
+    ----------
+    points : OpenPoints
+        The points, opened for the kernels.
+    """
 
     def __init__(
         self,
@@ -142,15 +151,20 @@ class NativeSession(ChunkedSession):
         self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:
+        # The plain fold runs if there is no kernel, if the kernel declines before it reads a point
+        # (raw is None), or if it declines after its pass, because of the result (summary is None).
         kernel = self._folds.get(type(fold))
         raw = None if kernel is None else self.run_kernel(kernel, fold)
         if kernel is None or raw is None:
             return self.plain_fold(fold)
         summary = kernel.finish(fold, raw)
-        return kernel.instead(self.plain_fold(fold), raw) if summary is None else summary
+        if summary is not None:
+            return summary
+        # The kernel has changed the state: `instead` corrects what the plain fold computes from it.
+        return kernel.instead(self.plain_fold(fold), raw)
 
     def run_kernel(self, kernel: KernelFold, fold: Fold) -> Any | None:
-        """Return the raw summary of a fold; None if the plain fold must run instead."""
+        """Return the raw summary of a fold; None if the kernel declines before it reads a point."""
         self.state.reclaim()
         self.points.leaf_masses = None
         with self._forget_on_error():
@@ -162,6 +176,7 @@ class NativeSession(ChunkedSession):
         return super().fold(fold)
 
     def run(self, task: Task) -> Any | None:
+        # None, from here or from the function of the task: the caller loops over folds instead.
         kernel = self._tasks.get(type(task))
         if kernel is None:
             return None
@@ -170,7 +185,7 @@ class NativeSession(ChunkedSession):
             return kernel(self.points, task)
 
     def leaf_masses(self, by: DrawnBy) -> Tensor:
-        # The masses of the last `NewSeed`, which every fold after it resets.
+        # Set by `NewSeed`; every fold resets it.
         known = self.points.leaf_masses if by == "distance" else None
         return super().leaf_masses(by) if known is None else known
 

@@ -34,20 +34,27 @@ Summary = Any  # the summary of all rows, as the fold returns it
 
 @dataclass(frozen=True)
 class KernelFold:
-    """How kernels run a fold.
+    """The functions by which kernels run a fold.
+
+    Kernels can decline a fold in two ways, and then the plain fold runs instead: `run` returns None
+    before it has read a point, or `finish` returns None after the pass, because of its result. In
+    the second case the state of the points has changed already, which `instead` corrects. (A task
+    is declined by None alone: see `tasks.py`.)
 
     Attributes
     ----------
     run : callable
-        Takes the open points and the fold; returns the raw summary of these points, or None where
-        the plain fold must run instead, which depends on the fold and the precision alone.
+        Called with the open points and the fold; returns the raw summary of these points. Returns
+        None to decline, which depends on the fold and the precision alone, never on the points:
+        all partitions of the data decide alike.
     finish : callable
-        Takes the fold and the raw summary of all rows; returns the summary of the fold, or None
-        where the plain fold must run instead.
+        Called with the fold and the raw summary of all rows; returns the summary of the fold, or
+        None to decline.
     merge : callable or None
-        Takes the raw summaries of neighbouring rows; None: as the fold does.
+        Merges the raw summaries of neighbouring rows; None: by the `merge` of the fold.
     instead : callable
-        Takes the summary of the plain fold that ran after `finish` returned None, and the raw one.
+        Called after `finish` has declined, with the summary of the plain fold and the raw summary;
+        returns the summary of the fold.
     """
 
     run: Callable[[OpenPoints, Any], Raw | None]
@@ -56,11 +63,11 @@ class KernelFold:
     instead: Callable[[Summary, Raw], Summary] = lambda summary, raw: summary
 
 
-FOLDS: dict[type, KernelFold] = {}  # kernels by the fold that they run
+FOLDS: dict[type, KernelFold] = {}  # the functions of each fold that has kernels
 
 
 def runs(fold: type, **options: Any) -> Callable[[F], F]:
-    """Enter a function in `FOLDS`; options: the other attributes of its `KernelFold`."""
+    """Register the decorated function in `FOLDS`; options: other attributes of `KernelFold`."""
 
     def register(run: F) -> F:
         FOLDS[fold] = KernelFold(run, **options)
@@ -69,17 +76,18 @@ def runs(fold: type, **options: Any) -> Callable[[F], F]:
     return register
 
 
-# The columns of folds that follow an assignment: labels, and distances to the own center.
+# The columns that folds after an assignment read: labels, and distances to the nearest center.
 _OWN = ("labels", "distances")
 
 # Rows whose random numbers are drawn together: bounds temporary arrays to 0.5 MB each.
 _PART = 1 << 16
 
-# Below this mass of a cluster the plain fold runs. The kernel computes shares relative to the
-# largest one of each point: those of a cluster that is far from all points fall below the smallest
-# normal number (1e-38, 1e-308) and vanish. The plain fold divides by the largest share of each
-# cluster. The exponents between the two numbers are for the spread of shares within a cluster.
-_FAINT = {torch.float32: 1e-20, torch.float64: 1e-200}
+# If a cluster has less mass, the plain fold runs instead. The kernel computes the shares of a point
+# relative to its largest one: those of a cluster that is far from all points fall below 1e-38 or
+# 1e-308, the smallest normal number, and vanish. The plain fold computes them relative to the
+# largest one of each cluster. 1e-20 and 1e-200 leave room for the spread of the shares within a
+# cluster.
+_MIN_MASS = {torch.float32: 1e-20, torch.float64: 1e-200}
 
 # Kernels are compiled for up to this many heads of a symmetric layer: each number of heads is one
 # more copy of the kernel in the binary.
@@ -95,8 +103,8 @@ def run_moments(points: OpenPoints, fold: Moments) -> Summary:
 @runs(NearestSums)
 def run_nearest_sums(points: OpenPoints, fold: NearestSums) -> Summary:
     out = {"sums": fold.centers.shape, "masses": len(fold.centers)}
-    # Kernels keep running sums and change them by the points whose label changed. `fresh`: begin
-    # again, as there are no labels of an earlier iteration.
+    # Kernels keep running sums, and update them by the points whose label has changed. `fresh`:
+    # there are no labels of an earlier iteration, so the sums start again.
     changed, sums, masses = points.run(
         "nearest_sums", ("labels", "previous"), out, centers=fold.centers, fresh=points.fresh
     )
@@ -114,11 +122,11 @@ def run_nearest_distances(points: OpenPoints, fold: NearestDistances) -> Raw:
     return points.run("nearest_distances", columns, out, **arguments)[1:]
 
 
-# The kernel has counted the changed labels and has replaced the previous ones, so that the plain
-# fold, if it runs after it, finds none that changed: the number of the kernel is taken.
+# `instead`: the kernel has counted the changed labels and has replaced the previous ones, so the
+# plain fold, if it runs after the kernel, counts none. The count of the kernel is used.
 @runs(
     SoftSums,
-    finish=lambda fold, raw: None if raw[2].min() < _FAINT[fold.centers.dtype] else raw,
+    finish=lambda fold, raw: None if raw[2].min() < _MIN_MASS[fold.centers.dtype] else raw,
     instead=lambda summary, raw: (*summary[:-1], raw[-1]),
 )
 def run_soft_sums(points: OpenPoints, fold: SoftSums) -> Raw | None:

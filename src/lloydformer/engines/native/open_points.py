@@ -1,4 +1,4 @@
-"""Points that the kernels have opened, and what is remembered of them between calls."""
+"""Points that the kernels have opened, and the state that is kept between calls of kernels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,20 +16,21 @@ from lloydformer.engines.state import PointState
 
 @dataclass
 class OpenPoints:
-    """The kernels for some points, with the state of the session that owns them.
+    """Some points, the kernels opened for them, and the state of the session that owns them.
 
     Attributes
     ----------
     kernels : object
-        Opened for these points.
+        `Folds` or `CsrFolds` of the compiled module; it holds the address of the points.
     blocks : TensorBlocks or SparseBlocks
         The points.
     state : PointState
         One array for each column of the state of the points.
     fresh : bool
-        No iteration has run since `forget`.
+        True until the first k-means iteration after opening or `forget`. Passed to the kernels of
+        k-means, which keep sums and bounds between iterations: they start again if it is True.
     leaf_masses : Tensor or None
-        The sums of w d^2 of the leaves, if the last fold has computed them.
+        The sum of w d^2 over each leaf, if the last fold was `NewSeed`, which computes it.
     """
 
     kernels: Any
@@ -43,7 +44,7 @@ class OpenPoints:
         return self.blocks.layout
 
     def array(self, name: str) -> np.ndarray:
-        """Return a column of the state, which a kernel may write."""
+        """Return a column of the state as an array that shares its memory."""
         return self.state.column(name).numpy()
 
     def run(
@@ -58,14 +59,14 @@ class OpenPoints:
         Parameters
         ----------
         kernel : str
-            Its name, which is that of the fold or the task that it runs.
+            The name of the kernel, which is that of the fold or the task.
         columns : tuple of str
             Columns of the state that it reads or writes.
         out : mapping, optional
-            Names and shapes of the sums that it computes, in float64.
+            Names and shapes of the tensors that it adds to, float64 and initially 0.
         **arguments
-            All others. Tensors are passed as arrays, without a copy if they are contiguous: then
-            the kernel may write to them as well.
+            The other arguments. Tensors are passed as arrays, without a copy if they are
+            contiguous, so that a kernel can write its results to them.
 
         Returns
         -------

@@ -1,8 +1,8 @@
 """The register of tasks that one kernel call runs.
 
 As in `folds.py`, task, function and kernel have one name: `LloydIterations` is run by
-`run_lloyd_iterations`, which calls the kernel "lloyd_iterations". A function returns None for
-problems that are better solved by a loop over folds, before it reads data.
+`run_lloyd_iterations`, which calls the kernel "lloyd_iterations". A function returns None to
+decline: then the caller solves the problem by a loop over folds.
 """
 
 from collections.abc import Callable
@@ -26,24 +26,24 @@ from lloydformer.plans.relocating import (
 )
 from lloydformer.plans.seeding import PlusPlusSeeds
 
-# Products n d k up to which one call runs a whole loop: about 1 ms per iteration. The call compares
-# all points with all centers on one thread. Above, bounds and several threads save more time than
-# the calls take, and Ctrl-C and callbacks would wait too long.
-_SMALL = 1 << 22
-# Iterations of a call at most: bounds the memory of its history, and lets Ctrl-C in between calls.
+# Largest product n d k for which one call runs a whole loop: about 1 ms per iteration. The call
+# compares all points with all centers on one thread. Above this size bounds and several threads
+# save more time than the calls take, and Ctrl-C and callbacks would wait too long.
+_ONE_CALL = 1 << 22
+# Most iterations of one call: bounds the memory of its history. Ctrl-C is handled between calls.
 _AT_ONCE = 1024
-# Products of numbers that a call with sparse rows computes before it lets Ctrl-C in: a few seconds.
+# Most products of numbers in one call with sparse rows, a few seconds: Ctrl-C waits for its end.
 _PRODUCTS = 1 << 32
-# Layers of a call of walks at most: bounds the memory of its history, to 32 MB.
+# Most layers of one call, over all its walks: bounds the memory of its history to 32 MB.
 _LAYERS = 1 << 22
 
 F = TypeVar("F", bound=Callable[..., Any])
-TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # by the task that they run
-SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # those for sparse rows
+TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # the function of each task
+SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # the same for sparse rows
 
 
 def runs(task: type) -> Callable[[F], F]:
-    """Enter a function in `TASKS`."""
+    """Register the decorated function in `TASKS`."""
 
     def register(run: F) -> F:
         TASKS[task] = run
@@ -53,8 +53,8 @@ def runs(task: type) -> Callable[[F], F]:
 
 
 def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
-    """Return whether one call runs all iterations of k-means on dense rows."""
-    return n_rows * n_features * n_clusters <= _SMALL
+    """Return True if one call runs all iterations of k-means on dense rows of this size."""
+    return n_rows * n_features * n_clusters <= _ONE_CALL
 
 
 @runs(LloydIterations)

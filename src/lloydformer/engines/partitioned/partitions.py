@@ -219,7 +219,7 @@ class OpenPartition:
 
     @property
     def nodes(self) -> list[OpenNode]:
-        if not self._nodes:  # a process that is asked for rows alone opens none
+        if not self._nodes:  # opened on first use: to gather rows, none are needed
             layout, first = self.spec.layout, self.blocks.first_row
             leaves = first // layout.leaf, -(-(first + self.blocks.n_rows) // layout.leaf)
             engine = self.spec.make_engine(self._n_threads)
@@ -295,16 +295,16 @@ class PartitionStore:
     def handle(self, request: Any) -> Response:
         """Run a request on the partitions that it is for and whose state has its version."""
         # Sorted: two threads that lock the same partitions never wait for each other.
-        asked = {n: p for n, p in sorted(self.partitions.items()) if request.is_for(n)}
+        chosen = {n: p for n, p in sorted(self.partitions.items()) if request.is_for(n)}
         with ExitStack() as locks:
-            for partition in asked.values():
+            for partition in chosen.values():
                 locks.enter_context(partition.lock)
-            ready = [n for n in asked if request.version in (None, asked[n].version)]
-            result = request.run(self, [asked[n] for n in ready]) if ready else None
+            ready = [n for n in chosen if request.version in (None, chosen[n].version)]
+            result = request.run(self, [chosen[n] for n in ready]) if ready else None
             if request.next_version is not None:
                 for n in ready:
-                    asked[n].version = request.next_version
-        return Response(result, tuple(n for n in asked if n not in ready))
+                    chosen[n].version = request.next_version
+        return Response(result, tuple(n for n in chosen if n not in ready))
 
     def map_nodes(self, function: Callable[[OpenNode], R], nodes: list[OpenNode]) -> dict[Node, R]:
         """Return the result of a function for each node, computed by all threads."""

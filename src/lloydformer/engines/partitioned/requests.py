@@ -1,7 +1,12 @@
-"""Requests to the processes that hold partitions: values that can be sent, and run there."""
+"""Requests to the processes that hold partitions.
+
+A request is a small value. A session sends it, and its method `run` is called in each process that
+holds partitions.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -25,20 +30,23 @@ from lloydformer.plans.session import Fold
 
 ALL_COLUMNS = frozenset(COLUMNS)
 Partitions = list[OpenPartition]
+# Labels (m,), and the mask of trimmed points (m,) or None.
+Labelling = tuple[Tensor, Tensor | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The fields of every request.
+    """The base class of all requests.
 
     Attributes
     ----------
     version : int or None
-        The version that the state of a partition must have; None: any.
+        The version that the state of a partition must have; a partition with another version does
+        not run the request, and is reported as lost. None: any version will do.
     next_version : int or None
-        The version of the state afterwards; None: the request does not change it.
+        The version of the state after the request; None: the request does not change the state.
     only : frozenset of int or None
-        Numbers of the partitions that it is for; None: all.
+        Numbers of the partitions to run on; None: all partitions.
     """
 
     version: int | None = None
@@ -46,39 +54,42 @@ class Request:
     only: frozenset[int] | None = None
 
     def is_for(self, number: int) -> bool:
+        """Return True if partition `number` must run the request."""
         return self.only is None or number in self.only
 
     @property
     def work(self) -> Any:
-        """The fold or the task that it runs; None: it runs none."""
+        """The fold or the task that the request runs; None if it runs neither."""
         return None
 
     @property
     def columns(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The columns that it overwrites, and those that the new values depend on."""
-        if not hasattr(self.work, "writes"):  # anything may have happened
+        """Columns of the state that the request overwrites, and those that it computes them from.
+
+        A `Journal` keeps a request as long as a column that it wrote is needed.
+        """
+        if not hasattr(self.work, "writes"):  # unknown: it may have read and written any column
             return ALL_COLUMNS, ALL_COLUMNS
         return frozenset(self.work.writes), frozenset(getattr(self.work, "writes_from", ()))
 
     def run(self, store: PartitionStore, partitions: Partitions) -> Any:
-        """Return the result for these partitions."""
+        """Run the request on these partitions of `store`, and return the result."""
         raise NotImplementedError
-
-
-def merge_function(spec: PartitionSpec, fold: Fold, plain: bool) -> Callable[[Any, Any], Any]:
-    """Return the function that merges the summaries of nodes."""
-    kernel = None if plain else spec.kernel(fold)
-    return (kernel and kernel.merge) or fold.merge
-
-
-def open_nodes(partitions: Partitions) -> list[OpenNode]:
-    """Return the nodes of all partitions, opened."""
-    return [node for partition in partitions for node in partition.nodes]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoldRequest(Request):
-    """Run a fold: return the summaries of the fewest nodes, and whether the plain fold has run."""
+    """Run a fold over the rows of each node, and merge neighbouring nodes as far as possible.
+
+    Returns the summaries by node, and True if they are those of the plain fold.
+
+    Attributes
+    ----------
+    fold : Fold
+        The fold.
+    plain : bool
+        Run the plain fold although there is a kernel.
+    """
 
     fold: Fold
     plain: bool = False
@@ -95,22 +106,26 @@ class FoldRequest(Request):
             session = node.session
             if not isinstance(session, NativeSession):
                 return session.fold(fold), True
+            # None: there is no kernel, or it has declined (`KernelFold`).
             raw = None if kernel is None else session.run_kernel(kernel, fold)
             return (session.plain_fold(fold), True) if raw is None else (raw, False)
 
         results = store.map_nodes(fold_node, open_nodes(partitions))
         summaries = {node: summary for node, (summary, _) in results.items()}
-        # It depends on the fold and the precision alone: equal for all nodes.
-        plain = next(is_plain for _, is_plain in results.values())
-        if not isinstance(fold, NewSeed):  # for which the session draws by the mass of each node
-            merge = merge_function(spec, fold, plain)
+        # Equal for all nodes: it depends on the fold and the precision alone.
+        is_plain = next(is_plain for _, is_plain in results.values())
+        if not isinstance(fold, NewSeed):  # after `NewSeed` the session draws by the mass of nodes
+            merge = merge_function(spec, fold, is_plain)
             summaries = merge_nodes(merge, summaries, spec.layout.n_leaves)
-        return summaries, plain
+        return summaries, is_plain
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSumsRequest(Request):
-    """Sum up the points by label from the beginning, after `NearestSums` on the native engine."""
+    """Return sums, masses and counts of the points by label, computed from all points.
+
+    Precondition: `NearestSums` was the last fold, on the native engine.
+    """
 
     n_clusters: int
 
@@ -121,11 +136,6 @@ class LabelSumsRequest(Request):
 
         sums = store.map_nodes(sum_node, open_nodes(partitions))
         return merge_nodes(add_tuples, sums, store.spec.layout.n_leaves)
-
-
-def add_tuples(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
-    """Add up tuples of tensors."""
-    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,16 +153,17 @@ class ForgetRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class MassRequest(Request):
-    """Return the mass of the rows of each node, for a draw.
+    """Return the mass of each node: rows are drawn with probabilities proportional to their mass.
 
     Attributes
     ----------
     by : {"distance", "weight"}
-        What rows are drawn by.
+        The mass of a row: "distance", its weight times its squared distance to the nearest center;
+        "weight", its weight alone.
     drawn : tuple of int
-        Rows that are drawn already.
+        Global numbers of rows that are drawn already; their mass is 0.
     nodes : frozenset of Node or None
-        The nodes that are asked; None: all.
+        The nodes to compute it for; None: all nodes.
     """
 
     by: DrawnBy
@@ -160,14 +171,26 @@ class MassRequest(Request):
     nodes: frozenset[Node] | None = None
 
     def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, float]:
-        every, wanted = open_nodes(partitions), self.nodes
-        asked = [node for node in every if wanted is None or node.node in wanted]
-        return store.map_nodes(lambda node: node.mass(self.by, self.drawn), asked)
+        every = open_nodes(partitions)
+        chosen = [node for node in every if self.nodes is None or node.node in self.nodes]
+        return store.map_nodes(lambda node: node.mass(self.by, self.drawn), chosen)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawRequest(Request):
-    """Return the rows where the running mass within some nodes exceeds targets, and the points."""
+    """Draw rows: return their global numbers and their points, by node.
+
+    Attributes
+    ----------
+    by : {"distance", "weight"}
+        The mass of a row: "distance", its weight times its squared distance to the nearest center;
+        "weight", its weight alone.
+    drawn : tuple of int
+        Global numbers of rows that are drawn already; their mass is 0.
+    targets : tuple of (Node, tuple of float)
+        Nodes, and in each the targets: a target draws the row at which the running sum of the
+        masses, from the first row of the node, exceeds it.
+    """
 
     by: DrawnBy
     drawn: tuple[int, ...]
@@ -186,14 +209,16 @@ class DrawRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class GatherRequest(Request):
-    """Return some rows by their global numbers: their places in the list, the rows, the weights.
+    """Return some rows: for each partition that has some, their places, points and weights.
+
+    A place is an index into `rows`; weights are None if the data have none.
 
     Attributes
     ----------
     rows : Tensor of shape (m,)
-        The global numbers.
+        Global numbers of the rows.
     placed : bool
-        Rows are in the coordinates of the layout; otherwise in the units of the user.
+        Return points in the coordinates of the layout; otherwise in the units of the user.
     """
 
     rows: Tensor
@@ -213,27 +238,17 @@ class GatherRequest(Request):
         return results
 
 
-def copy_rows(transport: Any, spec: PartitionSpec, rows: Tensor) -> TensorBlocks:
-    """Return a copy of some rows as blocks in this process, in the same coordinates."""
-    responses = transport.send(GatherRequest(rows=rows, placed=False))
-    results = [response.result for response in responses if response.result is not None]
-    return spec.open_rows(PartitionRows(0, *join_rows(results, len(rows))))
-
-
-def join_rows(results: list[Any], n_rows: int) -> tuple[Tensor, Tensor | None]:
-    """Return rows in the order in which `GatherRequest` asked for them, and their weights."""
-    found = [each for some in results for each in some]
-    order = torch.cat([places for places, _, _ in found]).argsort()
-    assert len(order) == n_rows, "every row is in one partition"
-    rows = torch.cat([rows for _, rows, _ in found])[order]
-    if found[0][2] is None:
-        return rows, None
-    return rows, torch.cat([weights for _, _, weights in found])[order]
-
-
 @dataclass(frozen=True, kw_only=True)
 class CallRequest(Request):
-    """Call a method of the session of all rows, where they are one node."""
+    """Call a method of the session of all rows. Precondition: all rows are one node.
+
+    Attributes
+    ----------
+    method : str
+        The name of the method.
+    arguments : tuple
+        Its arguments; the first one of "fold" and "run" is the fold or the task.
+    """
 
     method: str
     arguments: tuple[Any, ...]
@@ -249,12 +264,18 @@ class CallRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRequest(Request):
-    """Compute the state of partitions again, from the beginning, by the requests of a journal."""
+    """Compute the state of partitions again by running the requests of a journal.
+
+    Attributes
+    ----------
+    entries : tuple of Request
+        The `entries` of the `Journal`, in their order.
+    """
 
     entries: tuple[Request, ...]
 
     def run(self, store: PartitionStore, partitions: Partitions) -> None:
-        # What is left of the state may be half written, or of an earlier version.
+        # The state may be half written, or of an earlier version: start without one.
         for partition in partitions:
             partition.close()
         for entry in self.entries:
@@ -263,16 +284,16 @@ class ReplayRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsRequest(Request):
-    """Return a function of the labels that folds compute, with the first row of each partition.
+    """Return the first row of each partition, with the value of a function of its labels.
 
-    The state of the partitions stays as it is: labels are computed by sessions of their own.
+    Labels are computed in temporary sessions: the state of the partitions does not change.
 
     Attributes
     ----------
     folds : tuple of tuple of Fold
         For each labelling, the folds that compute it.
     function : callable
-        Takes these labellings.
+        Called with one `Labelling` for each entry of `folds`.
     """
 
     folds: tuple[tuple[Fold, ...], ...]
@@ -286,21 +307,9 @@ class LabelsRequest(Request):
         return results
 
 
-# Labels (m,), and which points are trimmed, or None.
-Labelling = tuple[Tensor, Tensor | None]
-
-
-def compute_labels(spec: PartitionSpec, blocks: TensorBlocks, folds: tuple[Fold, ...]) -> Labelling:
-    """Return the labels of some rows after some folds: they do not depend on the other rows."""
-    with spec.make_engine(1).open(blocks) as session:
-        for fold in folds:
-            session.fold(fold)
-        return session.labels(), session.trimmed()
-
-
 @dataclass(frozen=True, kw_only=True)
 class WeightsRequest(Request):
-    """Return the weights of each partition, with its first row."""
+    """Return the first row and the weights of each partition; nothing for data without weights."""
 
     def run(self, store: PartitionStore, partitions: Partitions) -> list[tuple[int, Tensor]]:
         blocks = [partition.blocks for partition in partitions]
@@ -309,10 +318,55 @@ class WeightsRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class CloseRequest(Request):
-    """Free the state of the points; the points stay."""
+    """Free the state of the points, but keep the points. The version is 0 afterwards."""
 
     next_version: int | None = 0
 
     def run(self, store: PartitionStore, partitions: Partitions) -> None:
         for partition in partitions:
             partition.close()
+
+
+def merge_function(spec: PartitionSpec, fold: Fold, is_plain: bool) -> Callable[[Any, Any], Any]:
+    """Return the function that merges the summaries of nodes.
+
+    `is_plain`: the summaries are those of the plain fold, not of a kernel.
+    """
+    kernel = None if is_plain else spec.kernel(fold)
+    return (kernel and kernel.merge) or fold.merge
+
+
+def open_nodes(partitions: Partitions) -> list[OpenNode]:
+    """Return the nodes of all partitions; opens those that are not open."""
+    return [node for partition in partitions for node in partition.nodes]
+
+
+def add_tuples(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the sums of the tensors at the same place in two tuples."""
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def copy_rows(transport: Any, spec: PartitionSpec, rows: Tensor) -> TensorBlocks:
+    """Copy some rows to this process; returns blocks in the same coordinates."""
+    responses = transport.send(GatherRequest(rows=rows, placed=False))
+    results = [response.result for response in responses if response.result is not None]
+    return spec.open_rows(PartitionRows(0, *join_rows(results, len(rows))))
+
+
+def join_rows(results: list[Any], n_rows: int) -> tuple[Tensor, Tensor | None]:
+    """Return rows in the order of their `GatherRequest`, and their weights, from its results."""
+    found = list(chain.from_iterable(results))
+    order = torch.cat([places for places, _, _ in found]).argsort()
+    assert len(order) == n_rows, "every row is in one partition"
+    rows = torch.cat([rows for _, rows, _ in found])[order]
+    if found[0][2] is None:
+        return rows, None
+    return rows, torch.cat([weights for _, _, weights in found])[order]
+
+
+def compute_labels(spec: PartitionSpec, blocks: TensorBlocks, folds: tuple[Fold, ...]) -> Labelling:
+    """Return the labels of these rows after these folds. They do not depend on other rows."""
+    with spec.make_engine(1).open(blocks) as session:
+        for fold in folds:
+            session.fold(fold)
+        return session.labels(), session.trimmed()

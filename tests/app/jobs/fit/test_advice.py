@@ -1,10 +1,15 @@
 """Each piece of advice is given where it belongs, and nowhere else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from lloydformer.app.jobs.fit.advice import give_advice
 from lloydformer.app.jobs.fit.job import FitJob
+from lloydformer.app.jobs.fit.result import Assignment
 from lloydformer.app.jobs.fit.settings import FitSettings
 
 RNG = np.random.default_rng(0)
@@ -67,6 +72,17 @@ def test_the_row_of_an_outlier_is_that_of_the_file(fitted):
     frame.loc[3, "a"] = np.nan
     frame.to_csv("p.csv", index=False)
     assert "(row 301)" in fitted(FAR, None).advice[0]
+
+
+def test_the_row_of_a_small_cluster_is_one_that_was_kept(fitted):
+    # Row 0 is trimmed and nearest to the center at row 1, which is alone in its cluster.
+    result = fitted(CLEAR, None)
+    clusters = torch.zeros(N, dtype=torch.int64)
+    clusters[:2] = 1
+    left_out = torch.arange(N) == 0
+    assignment = Assignment(clusters, torch.zeros(N), left_out)
+    found = give_advice(replace(result, assignment=assignment))
+    assert any("cluster 1 (row 2) has 1 row alone" in line for line in found), found
 
 
 def test_a_range_speaks_of_the_best(fitted):

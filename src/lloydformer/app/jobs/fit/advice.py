@@ -1,4 +1,4 @@
-"""Advice after a fit: what in the data or in the result may mislead, a line each."""
+"""Advice after a fit: one line for each thing in the data or the result that may mislead."""
 
 import re
 from collections.abc import Iterator
@@ -8,25 +8,27 @@ import numpy as np
 from lloydformer.app.jobs.fit.result import FitResult
 from lloydformer.app.jobs.text_values import format_count, join_words
 
-# Silhouettes below this tell of no substantial clusters (Kaufman and Rousseeuw, 1990).
+# A silhouette below this means that no substantial clusters were found (Kaufman and Rousseeuw,
+# 1990).
 WEAK = 0.25
 # The other thresholds are chosen by hand: advice on every fit would not be read.
-_MOST = 0.99  # share of the variance, or of equal values, from which a column is named
-_COPIES = 0.1  # share of rows that are copies of others from which they are named
-_ROWS = 20  # rows from which columns are judged
-_COMPARED = 100_000  # rows among which copies are counted; sorting them takes memory and time
+_MOST = 0.99  # smallest share of the variance, or of equal values, for which a column is named
+_COPIES = 0.1  # copies are reported above this share of the rows
+_ROWS = 20  # there is no advice for fewer rows
+_COMPARED = 100_000  # copies are counted in the first rows only; sorting takes memory and time
+# Names of columns that usually hold numbers of rows, customers or the like.
 _ID = re.compile(r"(^|[_\W])(id|nr|no|index|key|uuid)$|[a-z]Id$|ID$", re.IGNORECASE)
 
 
 def give_advice(result: FitResult) -> list[str]:
-    """Return lines of advice about the data, then about the clusters."""
+    """Return lines of advice: those about the data first, then those about the clusters."""
     if result.blocks.n_rows < _ROWS:
         return []
     advice = list(_advise_on_columns(result))
     rows = np.ascontiguousarray(result.blocks.points[:_COMPARED].numpy()) + 0.0  # -0 is 0
     # Rows as single values of bytes: np.unique(axis=0) would sort them column by column.
-    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
-    copies = len(rows) - len(np.unique(whole))
+    as_bytes = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))[:, 0]
+    copies = len(rows) - len(np.unique(as_bytes))
     if copies > _COPIES * len(rows):
         first = "the first " if len(rows) < result.blocks.n_rows else ""
         advice.append(
@@ -37,7 +39,7 @@ def give_advice(result: FitResult) -> list[str]:
 
 
 def _advise_on_columns(result: FitResult) -> Iterator[str]:
-    """Name a column with most of the variance, names of rows, and columns of nearly one value."""
+    """Yield advice on columns: one with most of the variance, ids, and nearly constant ones."""
     variances = result.sample.points.var(dim=0, correction=0).numpy()
     largest, total = variances.max(), variances.sum()
     if len(variances) > 1 and total > 0 and largest >= _MOST * total:
@@ -71,7 +73,7 @@ def _advise_on_columns(result: FitResult) -> Iterator[str]:
 
 
 def _names_rows(column: np.ndarray, name: str) -> bool:
-    """Return True for different integers that are in order, or whose column is called an id."""
+    """Return True for distinct integers that are sorted, or whose column is called an id."""
     if not (column == np.round(column)).all() or len(np.unique(column)) < len(column):
         return False
     steps = np.diff(column)
@@ -79,6 +81,7 @@ def _names_rows(column: np.ndarray, name: str) -> bool:
 
 
 def _advise_on_clusters(result: FitResult) -> Iterator[str]:
+    """Yield advice on a weak silhouette, clusters of one row, and a range of k that ends early."""
     tried = [run.k for run in result.runs]
     if result.silhouette is not None and result.silhouette < WEAK:
         yield (
@@ -86,8 +89,10 @@ def _advise_on_clusters(result: FitResult) -> Iterator[str]:
             "(clear clusters have more than 0.5): there may be no clusters"
         )
     if alone := [j for j, size in enumerate(result.sizes) if size == 1]:
-        clusters = result.assignment.clusters.numpy()
-        rows = result.table_rows([int(np.flatnonzero(clusters == j)[0]) for j in alone])
+        clusters, left_out = result.assignment.clusters, result.assignment.left_out
+        if left_out is not None:  # sizes do not count these rows
+            clusters = clusters.masked_fill(left_out, -1)
+        rows = result.table_rows([int((clusters == j).nonzero()[0]) for j in alone])
         where = [f"{j} (row {row + 1})" for j, row in zip(alone, rows, strict=True)]
         has, one = ("have", "each") if len(alone) > 1 else ("has", "alone")
         yield (
@@ -99,7 +104,7 @@ def _advise_on_clusters(result: FitResult) -> Iterator[str]:
 
 
 def _format_share(share: float) -> str:
-    """Format a percentage; never 100 % for what is not all.
+    """Format a share below 1 as a percentage, never as 100 %.
 
     >>> _format_share(0.9901), _format_share(0.99999)
     ('99.0%', 'more than 99.9%')

@@ -1,7 +1,8 @@
 """The settings of `fit` and `predict`, checked before any work. Imports little."""
 
+import dataclasses
 import re
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -43,16 +44,16 @@ class TableSettings:
 
     sep: str | None = option(
         None,
-        among=("comma", "semicolon", "tab", "bar", "space"),
+        choices=("comma", "semicolon", "tab", "bar", "space"),
         metavar="SIGN",
         help="Separator of values.  [default: recognised]",
     )
     decimal: str | None = option(
-        None, among=(".", ","), help="Decimal point.  [default: recognised]"
+        None, choices=(".", ","), help="Decimal point.  [default: recognised]"
     )
     encoding: str | None = option(
         None,
-        among=("utf-8", "cp1252", "latin-1", "utf-16"),
+        choices=("utf-8", "cp1252", "latin-1", "utf-16"),
         metavar="NAME",
         help="Encoding of the text.  [default: recognised]",
     )
@@ -88,7 +89,7 @@ class FitSettings(TableSettings):
     """
 
     data: str = option(
-        MISSING,
+        dataclasses.MISSING,
         metavar="DATA",
         help="A .csv, .tsv, .xlsx, .parquet, .npy or .npz file, a text compressed as .gz or .zst, "
         "a folder of them, - for standard input, or openml:NAME.",
@@ -101,11 +102,11 @@ class FitSettings(TableSettings):
         "--select says which is written.",
     )
     select: str = option(
-        CRITERIA[0], among=CRITERIA, help="How the number of clusters is chosen from a range."
+        CRITERIA[0], choices=CRITERIA, help="How the number of clusters is chosen from a range."
     )
     algorithm: str = option(
         "kmeans",
-        among=algorithm_names(),
+        choices=algorithm_names(),
         metavar=None,
         help=f"One of {', '.join(algorithm_names())}.",
     )
@@ -113,7 +114,7 @@ class FitSettings(TableSettings):
         None, flag="-o", metavar="FOLDER", help="Output folder.  [default: NAME-clusters]"
     )
     report: bool = option(False, help="Also write an HTML page.")
-    labels: str = option("csv", among=("csv", "parquet"), help="Format of the labels.")
+    labels: str = option("csv", choices=("csv", "parquet"), help="Format of the labels.")
     columns: str | None = option(
         None, metavar="a,b,c", help="Columns by name; without names, by number from 1."
     )
@@ -125,25 +126,25 @@ class FitSettings(TableSettings):
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
     missing: str = option(
         "error",
-        among=("error", "drop", "median"),
+        choices=("error", "drop", "median"),
         help="Rows with missing values: an error, left out, or filled with medians.",
     )
     scale: str | None = option(
-        None, among=("minmax", "standard"), help="Scale columns before the fit."
+        None, choices=("minmax", "standard"), help="Scale columns before the fit."
     )
     init: str | None = option(
         None, help="k-means++, k-means|| (for large data), robust (with outliers) or random."
     )
-    n_init: int | None = option(None, least=1, help="Number of starts; the best is kept.")
-    max_iter: int | None = option(None, least=1, help="Maximum number of iterations of a start.")
+    n_init: int | None = option(None, minimum=1, help="Number of starts; the best is kept.")
+    max_iter: int | None = option(None, minimum=1, help="Maximum number of iterations of a start.")
     tol: float | None = option(None, min=0, help="Stop when the centers move less than this.")
-    seed: int = option(0, least=0, most=LARGEST_SEED, help="Seed of all random numbers.")
+    seed: int = option(0, minimum=0, maximum=LARGEST_SEED, help="Seed of all random numbers.")
     keep: float | None = option(None, help="trimmed: fraction of each cluster that is kept.")
     inverse_temperature: float | None = option(
         None, help="soft: large is nearly k-means; robust: small is."
     )
     patience: int | None = option(
-        None, least=1, help="relocating, medoids: stop after this many tries without gain."
+        None, minimum=1, help="relocating, medoids: stop after this many tries without gain."
     )
     effort: str | None = option(
         None,
@@ -170,7 +171,7 @@ class FitSettings(TableSettings):
         ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
     )
     workers: int | None = option(
-        None, least=1, help="The same with this number of processes on this machine."
+        None, minimum=1, help="The same with this number of processes on this machine."
     )
     start_centers: Any = None
 
@@ -274,9 +275,9 @@ class PredictSettings(TableSettings):
     """
 
     model: Path = option(
-        MISSING, metavar="MODEL", help="A folder that fit wrote, or a saved model."
+        dataclasses.MISSING, metavar="MODEL", help="A folder that fit wrote, or a saved model."
     )
-    data: str = option(MISSING, metavar="DATA", help="New rows; formats as for fit.")
+    data: str = option(dataclasses.MISSING, metavar="DATA", help="New rows; formats as for fit.")
     output: Path | None = option(
         None, flag="-o", metavar="FILE", help="Output file.  [default: NAME-labels.csv]"
     )
@@ -286,7 +287,7 @@ class PredictSettings(TableSettings):
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
     missing: str | None = option(
         None,
-        among=("error", "drop", "median"),
+        choices=("error", "drop", "median"),
         help="Rows with missing values, or words that the fit did not see.  "
         "[default: as in the fit]",
     )

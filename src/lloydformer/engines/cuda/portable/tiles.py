@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-# Up to so many sums, clusters times features, a program adds up in registers; chosen by hand.
+# Most sums, clusters times features, that a program keeps in registers; chosen by hand.
 _SMALL_SUMS = 128
 
 
