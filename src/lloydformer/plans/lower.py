@@ -84,7 +84,7 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What encoder and decoder cross-attention compute together, in words and as a plan.
+    """The computation of encoder and decoder cross-attention together, in words and as a plan.
 
     Attributes
     ----------
