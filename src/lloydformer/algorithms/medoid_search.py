@@ -218,6 +218,8 @@ class MedoidSearch:
 
     def exchange_once(self, candidates: ndarray, rows: ndarray | None = None) -> bool:
         """Make the best exchange with one of these rows, if it lowers the loss; see `gains`."""
+        if not len(candidates):  # every row that was drawn is a medoid already
+            return False
         gains = self.gains(candidates, rows)
         c, j = np.unravel_index(np.argmax(gains), gains.shape)
         if gains[c, j] <= EXCHANGE_GAIN * self.loss:
@@ -230,7 +232,7 @@ class MedoidSearch:
     def exchange_all(self, candidates: ndarray) -> bool:
         """Make the best exchange with one of these rows again and again, while the loss falls."""
         before = self.loss
-        while len(candidates) and self.exchange_once(candidates):
+        while self.exchange_once(candidates):
             pass
         return self.loss < before
 
