@@ -10,7 +10,7 @@ from scipy import sparse
 import lloydformer as lf
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import Chunked, Native, instruction_set
-from lloydformer.solving.iterations import PlanRun
+from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.seeding import kmeans_plusplus
 
 pytestmark = pytest.mark.skipif(instruction_set() is None, reason="no kernels were built here")
@@ -75,10 +75,13 @@ def test_seeds_of_one_call_are_those_of_the_folds(weighted, seed):
 @pytest.mark.parametrize(("n", "in_one_call"), [(200, True), (200_000, False)])
 def test_only_small_problems_run_in_one_call(n, in_one_call, monkeypatch):
     X = np.random.default_rng(0).normal(size=(n, 4))
-    found = []
-    whole = PlanRun._advance_by_engine
-    monkeypatch.setattr(
-        PlanRun, "_advance_by_engine", lambda self, r: found.append(whole(self, r)) or found[-1]
-    )
+    found, iterate = [], MeansPlan.iterate
+
+    def spy(*arguments):
+        result = iterate(*arguments)
+        found.append(result is not None)
+        return result
+
+    monkeypatch.setattr(MeansPlan, "iterate", spy)
     lf.KMeans(8, init=X[:8], n_init=1, max_iter=3).fit(X)
     assert found == [in_one_call]
