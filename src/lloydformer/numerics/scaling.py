@@ -32,7 +32,7 @@ def middle_of_ends(ends: Float[np.ndarray, "2 d"]) -> Float[np.ndarray, " d"]:
     low, high = ends
     half = high / 2 - low / 2
     quantum = np.ldexp(ends.dtype.type(1), np.frexp(half)[1] - 1)
-    return np.where(half > 0, np.round((low + half) / quantum) * quantum, low)
+    return np.where(half > 0, np.rint((low + half) / quantum) * quantum, low)
 
 
 def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:

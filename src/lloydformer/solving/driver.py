@@ -136,8 +136,9 @@ def solve(
             deque(own, maxlen=0)
     except KeyboardInterrupt:
         raise Interrupted(best.result) from None
-    assert best.result is not None, "there is at least one restart"
-    return best.result
+    result = best.result
+    assert result is not None, "there is at least one restart"
+    return result
 
 
 class BestResult:

@@ -146,13 +146,15 @@ class PlanLoop:
     done: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.n_iter = np.zeros(len(self.centers), dtype=np.int64)
-        self._active = torch.arange(len(self.centers), device=self.centers.device)
+        self.n_iter = np.zeros(self.centers.shape[0], dtype=np.int64)
+        self._active: Tensor | None = None  # made by the first iteration: an engine may run all
         self.done = self.rules.max_iter == 0
 
     def advance(self) -> tuple[np.ndarray, np.ndarray]:
         """Run one iteration of the active problems (b',); return their objectives and shifts."""
         # State is changed only after the step: Ctrl-C within it leaves the last whole iteration.
+        if self._active is None:
+            self._active = torch.arange(len(self.centers), device=self.centers.device)
         active, everyone = self._active, len(self._active) == len(self.centers)
         centers = self.centers if everyone else self.centers[active]
         step = self.problems.step(centers, self.first + self.number)
