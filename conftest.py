@@ -9,6 +9,7 @@ again, the first calls are checked and then some; all of them in a run with the 
 """
 
 import functools
+import gc
 import inspect
 from collections import Counter
 from collections.abc import Callable
@@ -79,12 +80,20 @@ def with_sizes(function: Function, typed: Function) -> Function:
 
 
 jaxtyping.jaxtyped = checked  # what the import hook decorates with
+# Collection makes millions of objects that live until the end. A garbage collection that visits
+# them all takes half a second; benchmarks, Dask and pytest itself ask for many.
+gc.disable()
 
 collect_ignore = []
 if find_spec("triton") is None:
     collect_ignore.append("src/lloydformer/engines/cuda/portable")
 else:
     import triton_interpreter  # noqa: F401  before anything imports Triton
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup() -> None:
