@@ -27,7 +27,7 @@ Function = Callable[..., Any]
 TYPES = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
 SIZES = jaxtyping.jaxtyped("context")
 """A new table of sizes by name, each time that it is entered."""
-FIRST, THEN = 16, 16
+FIRST, THEN = 4, 16
 """In a test, so many calls of a function with shapes are checked, then one of so many."""
 CALLS: Counter[Function] = Counter()
 """Calls in this test."""

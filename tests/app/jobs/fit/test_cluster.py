@@ -247,9 +247,11 @@ def test_a_later_file_may_not_have_other_types(client, here):
 @pytest.mark.parametrize("on_cluster", [True, False])
 def test_a_broken_fit_goes_on_from_its_checkpoint(on_cluster, client, command, here, monkeypatch):
     where = ["--cluster", client.scheduler.address] if on_cluster else []
-    # So many clusters that not all iterations run in one call, which would be resumed from the
+    # So many columns that not all iterations run in one call, which would be resumed from the
     # beginning.
-    fit = ["fit", "data", "-k", "128", "--max-iter", "9", *where]
+    wide = np.random.default_rng(0).normal(size=(9000, 40)).astype(np.float32)
+    pd.DataFrame(wide).add_prefix("x").to_parquet("wide.parquet", row_group_size=1000)
+    fit = ["fit", "wide.parquet", "-k", "12", "--max-iter", "9", *where]
     assert command(*fit, "-o", "alone")[0] == 0
 
     def stop(progress):
