@@ -84,7 +84,7 @@ def with_sizes(function: Function, typed: Function) -> Function:
 jaxtyping.jaxtyped = checked  # what the import hook decorates with
 if sys.version_info < (3, 12):
     # Until Python 3.12 each isinstance of a protocol looks for the protocol's attributes again.
-    typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)  # type: ignore[attr-defined]
+    typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)
 # Collection makes millions of objects that live until the end. A garbage collection that visits
 # them all takes half a second; benchmarks, Dask and pytest itself ask for many.
 gc.disable()
