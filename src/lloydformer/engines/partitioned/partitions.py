@@ -1,13 +1,13 @@
 """Partitions: where rows are cut, how a partition is opened, and those that one process holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from threading import RLock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -24,8 +24,6 @@ from lloydformer.engines.thread_pool import single_core_pool
 from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import NearestSums
 from lloydformer.plans.session import Fold
-
-R = TypeVar("R")
 
 # Nodes for each thread, if there are enough leaves: with one node per thread the others would wait
 # for the slowest. Chosen by hand.
@@ -268,6 +266,11 @@ class PartitionStore:
     n_rows : int
         Rows that they have in all, about: with several threads, nodes are so small that every
         thread has some.
+
+    Attributes
+    ----------
+    map : callable
+        As the built-in `map`, by all threads.
     """
 
     def __init__(self, spec: PartitionSpec, n_threads: int, n_rows: int) -> None:
@@ -276,10 +279,11 @@ class PartitionStore:
         # Few leaves: one node after the other, each by the threads of its kernels. Many: nodes are
         # cut so small that there are enough for all threads, and each is the work of one thread.
         self._most: int | None = None
-        self._threads_of_node, self._pool = n_threads, None
+        self._threads_of_node = n_threads
+        self.map: Callable[..., Iterable[Any]] = map
         if n_threads > 1 and leaves >= _NODES_PER_THREAD * n_threads and not spec.single:
             self._most = 1 << (leaves // (_NODES_PER_THREAD * n_threads)).bit_length() - 1
-            self._threads_of_node, self._pool = 1, _shared_pool(n_threads)
+            self._threads_of_node, self.map = 1, _shared_pool(n_threads).map
 
     def fork(self) -> "PartitionStore":
         """Return a store of the same rows, with a state of their own."""
@@ -305,11 +309,6 @@ class PartitionStore:
                 for n in ready:
                     chosen[n].version = request.next_version
         return Response(result, tuple(n for n in chosen if n not in ready))
-
-    def map_nodes(self, function: Callable[[OpenNode], R], nodes: list[OpenNode]) -> dict[Node, R]:
-        """Return the result of a function for each node, computed by all threads."""
-        apply = map if self._pool is None else self._pool.map
-        return dict(zip((node.node for node in nodes), apply(function, nodes), strict=True))
 
     def close(self) -> None:
         """Forget all partitions and their state."""
