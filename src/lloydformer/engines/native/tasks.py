@@ -1,4 +1,4 @@
-"""The register of tasks that one kernel call runs.
+"""Tasks that one kernel call runs: `TASKS`, at the end, lists them.
 
 As in `folds.py`, task, function and kernel have one name: `LloydIterations` is run by
 `run_lloyd_iterations`, which calls the kernel "lloyd_iterations". A function returns None to
@@ -6,7 +6,7 @@ decline: then the caller solves the problem by a loop over folds.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,27 +37,12 @@ _PRODUCTS = 1 << 32
 # Most layers of one call, over all its walks: bounds the memory of its history to 32 MB.
 _LAYERS = 1 << 22
 
-F = TypeVar("F", bound=Callable[..., Any])
-TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # the function of each task
-SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # the same for sparse rows
-
-
-def runs(task: type) -> Callable[[F], F]:
-    """Register the decorated function in `TASKS`."""
-
-    def register(run: F) -> F:
-        TASKS[task] = run
-        return run
-
-    return register
-
 
 def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
     """Return True if one call runs all iterations of k-means on dense rows of this size."""
     return n_rows * n_features * n_clusters <= _ONE_CALL
 
 
-@runs(LloydIterations)
 def run_lloyd_iterations(points: OpenPoints, task: LloydIterations) -> IterationsResult | None:
     (k, d), at_once = task.centers.shape, _AT_ONCE
     if isinstance(points.blocks, SparseBlocks):
@@ -81,10 +66,6 @@ def run_lloyd_iterations(points: OpenPoints, task: LloydIterations) -> Iteration
     return IterationsResult(centers, objectives, settled)
 
 
-SPARSE_TASKS[LloydIterations] = run_lloyd_iterations
-
-
-@runs(PlusPlusSeeds)
 def run_plus_plus_seeds(points: OpenPoints, task: PlusPlusSeeds) -> list[torch.Tensor] | None:
     n_seeds, results = task.draws.shape[1] + 1, []
     if not in_one_call(points.layout.n_rows, points.layout.n_features, n_seeds):
@@ -98,7 +79,6 @@ def run_plus_plus_seeds(points: OpenPoints, task: PlusPlusSeeds) -> list[torch.T
     return results
 
 
-@runs(Relocation)
 def run_relocation(points: OpenPoints, task: Relocation) -> RelocationResult:
     centers, draws = task.centers.clone().contiguous(), task.draws
     ((before, after),) = points.run(
@@ -112,7 +92,6 @@ def run_relocation(points: OpenPoints, task: Relocation) -> RelocationResult:
     return RelocationResult(centers, before, after)
 
 
-@runs(RelocatingIterations)
 def run_relocating_iterations(
     points: OpenPoints, task: RelocatingIterations
 ) -> list[RelocatingResult] | None:
@@ -160,7 +139,6 @@ def run_relocating_iterations(
     ]
 
 
-@runs(WardMerging)
 def run_ward_merging(points: OpenPoints, task: WardMerging) -> torch.Tensor:
     # Copies: the kernel merges centers and masses in place.
     centers, masses = task.centers.clone(), task.masses.clone()
@@ -169,14 +147,12 @@ def run_ward_merging(points: OpenPoints, task: WardMerging) -> torch.Tensor:
     return merged
 
 
-@runs(Mutation)
 def run_mutation(points: OpenPoints, task: Mutation) -> torch.Tensor:
     centers = task.centers.clone().contiguous()
     points.run("mutation", centers=centers, seed=task.seed, number=task.number)
     return centers
 
 
-@runs(MinibatchSums)
 def run_minibatch_sums(points: OpenPoints, task: MinibatchSums) -> tuple[Sums, torch.Tensor]:
     k, d = task.centers.shape
     out = {"sums": (k, d), "counts": k, "objective": 1}
@@ -191,7 +167,6 @@ def run_minibatch_sums(points: OpenPoints, task: MinibatchSums) -> tuple[Sums, t
 _METRICS = {"sqeuclidean": 0, "euclidean": 1, "manhattan": 2, "precomputed": 3, "cosine": 0}
 
 
-@runs(MedoidMove)
 def run_medoid_move(
     points: OpenPoints, task: MedoidMove
 ) -> tuple[float, bool, bool, torch.Tensor] | None:
@@ -203,3 +178,20 @@ def run_medoid_move(
     medoids = task.medoids.clone()
     ((loss, fell, done),) = points.run(f"medoid_{task.name}", medoids=medoids, **arguments)
     return loss, fell, done, medoids
+
+
+# Runs a task on the points; returns None to decline.
+TaskRunner = Callable[[OpenPoints, Any], Any | None]
+
+TASKS: dict[type, TaskRunner] = {
+    LloydIterations: run_lloyd_iterations,
+    PlusPlusSeeds: run_plus_plus_seeds,
+    Relocation: run_relocation,
+    RelocatingIterations: run_relocating_iterations,
+    WardMerging: run_ward_merging,
+    Mutation: run_mutation,
+    MinibatchSums: run_minibatch_sums,
+    MedoidMove: run_medoid_move,
+}
+# The tasks with a kernel for sparse rows too, under the same name.
+SPARSE_TASKS: dict[type, TaskRunner] = {LloydIterations: run_lloyd_iterations}
