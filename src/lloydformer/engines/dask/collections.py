@@ -103,7 +103,7 @@ class Collection:
 
     @property
     def dtype(self) -> torch.dtype:
-        return torch.float32 if all(each.single for each in self.surveys) else torch.float64
+        return torch.float32 if all(each.is_float32 for each in self.surveys) else torch.float64
 
     @property
     def ends(self) -> torch.Tensor:

@@ -21,9 +21,9 @@ from lloydformer.plans.session import Fold, Task
 # Data of at most this many numbers are computed by one thread: waking others would take longer than
 # they save. docs/speed.md mentions this size.
 _ONE_THREAD = 1 << 18
-# Bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such data may
-# be larger than the memory. docs/speed.md mentions this size.
-_ROOM = 1 << 27
+# Most bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such
+# data may be larger than the memory. docs/speed.md mentions this size.
+_MAPPED_BOUNDS = 1 << 27
 
 
 def threads_for(size: int, wanted: int | None = None) -> int:
@@ -123,7 +123,7 @@ class Native:
             largest_square=blocks.squared_norm_bound,
             mapped=blocks.mapped,
             n_threads=threads_for(blocks.points.numel(), self.n_threads),
-            bounds_bytes=(_ROOM if blocks.mapped else sys.maxsize) if self.bounded else 0,
+            bounds_bytes=(_MAPPED_BOUNDS if blocks.mapped else sys.maxsize) if self.bounded else 0,
             **shared,
         )
 

@@ -31,10 +31,10 @@ from lloydformer.plans.seeding import PlusPlusSeeds
 # save more time than the calls take, and Ctrl-C and callbacks would wait too long.
 _ONE_CALL = 1 << 22
 # Most iterations of one call: bounds the memory of its history. Ctrl-C is handled between calls.
-_AT_ONCE = 1024
+_MOST_ITERATIONS = 1024
 # Most products of numbers in one call with sparse rows, a few seconds: Ctrl-C waits for its end.
 _PRODUCTS = 1 << 32
-# Most layers of one call, over all its walks: bounds the memory of its history to 32 MB.
+# Most layers of one call, over all its starts: bounds the memory of its history to 32 MB.
 _LAYERS = 1 << 22
 
 
@@ -44,11 +44,11 @@ def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
 
 
 def run_lloyd_iterations(points: OpenPoints, task: LloydIterations) -> IterationsResult | None:
-    (k, d), at_once = task.centers.shape, _AT_ONCE
+    (k, d), at_once = task.centers.shape, _MOST_ITERATIONS
     if isinstance(points.blocks, SparseBlocks):
         # Kernels for sparse rows have no bounds: one call is best for every size.
         products = (points.blocks.matrix.nnz + d) * k + 1
-        at_once = max(1, min(_AT_ONCE, _PRODUCTS // products))
+        at_once = max(1, min(_MOST_ITERATIONS, _PRODUCTS // products))
     elif not in_one_call(points.layout.n_rows, d, k):
         return None
     centers = task.centers.clone().contiguous()
@@ -126,16 +126,16 @@ def run_relocating_iterations(
             raise
     more = (task.rest or 0) + 3 + min(task.n_moved, k)  # layers until the next relocation is done
     if not interrupted and layers < task.max_layers and counts.max() + more > layers:
-        return None  # ended by the size of the history, not by a rule of the walk
+        return None  # ended by the size of the history, not by the stop rule
     return [
         RelocatingResult(
-            centers[walk],
-            tuple(masses[walk].tolist()),
-            float(objectives[walk]),
-            history[walk, : counts[walk]].tolist(),
+            centers[i],
+            tuple(masses[i].tolist()),
+            float(objectives[i]),
+            history[i, : counts[i]].tolist(),
             interrupted,
         )
-        for walk in range(b)
+        for i in range(b)
     ]
 
 
