@@ -172,10 +172,9 @@ def run_attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | Non
         return None
     names = ("sharpness", "distance", "log_belonging", "nearest", "second", "belonging")
     numbers = {name: getattr(heads, name) for name in names}
+    numbers |= {"centers": fold.centers, "unit": fold.unit}
     out = {"level": (k, h), "masses": (k, h), "sums": (k, h, d)}
-    return points.run("attention_sums", out=out, centers=fold.centers, unit=fold.unit, **numbers)[
-        1:
-    ]
+    return points.run("attention_sums", out=out, **numbers)[1:]
 
 
 @runs(DistanceHistogram)
