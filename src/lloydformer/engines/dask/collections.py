@@ -58,6 +58,11 @@ _MANY_CHUNKS = 4
 _CPU = torch.device("cpu")
 
 
+def to_numpy_dtype(dtype: torch.dtype) -> str:
+    """Return the name of a dtype in NumPy, which can be sent as it is."""
+    return str(dtype).removeprefix("torch.")
+
+
 def current_client() -> Any | None:
     """Return the client that dask would use now; None: a scheduler in this process."""
     import dask
@@ -103,13 +108,13 @@ class Collection:
 
     @property
     def dtype(self) -> torch.dtype:
-        return torch.float32 if all(each.single for each in self.surveys) else torch.float64
+        return torch.float32 if all(each.is_float32 for each in self.surveys) else torch.float64
 
     @property
     def ends(self) -> torch.Tensor:
         """The smallest and the largest value of each column, (2, d)."""
         known = [survey.ends for survey in self.surveys if survey.ends is not None]
-        dtype = np.float32 if self.dtype == torch.float32 else np.float64
+        dtype = to_numpy_dtype(self.dtype)
         low, high = (np.stack([ends[i] for ends in known]).astype(dtype) for i in (0, 1))
         return torch.from_numpy(np.stack([low.min(axis=0), high.max(axis=0)]))
 
@@ -229,7 +234,7 @@ class Opener:
 
     def _arguments(self, part: PartitionRange, weights: "Weights") -> tuple[Any, ...]:
         """Return the arguments of `make_partition`."""
-        dtype = "float32" if self.collection.dtype == torch.float32 else "float64"
+        dtype = to_numpy_dtype(self.collection.dtype)
         chunks, given = [source.source for source in part.sources], list[Any]()
         if weights.exponent is not None:
             # None were given if rows of zeros alone count for nothing.
@@ -357,8 +362,8 @@ def _label_chunk(
     rows = to_rows(number, block)
     if len(rows) == 0:
         return np.zeros(0, dtype=np.int32)
-    dtype = "float32" if spec.layout.dtype == torch.float32 else "float64"
-    blocks = spec.open_rows(PartitionRows(0, rows.astype(dtype, copy=False)))
+    rows = rows.astype(to_numpy_dtype(spec.layout.dtype), copy=False)
+    blocks = spec.open_rows(PartitionRows(0, rows))
     return finish_labels(compute_labels(spec, blocks, folds), numbers).numpy()
 
 

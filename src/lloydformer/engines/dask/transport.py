@@ -24,7 +24,7 @@ from lloydformer.engines.partitioned.partitions import (
 )
 from lloydformer.engines.partitioned.requests import Request
 
-# Seconds that one request may take; a lost task would otherwise be waited for without end.
+# Seconds that one request may take: the client must not wait for ever for a task that was lost.
 LIMIT = 3600.0
 # Seconds to wait for a worker, if there is none: about as long as a batch queue starts one.
 WITHOUT_WORKERS = 60.0
