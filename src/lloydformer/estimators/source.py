@@ -113,10 +113,6 @@ class ClusterSource(Source):
 
     collection: Any
 
-    def without_zero_rows(self, policy: str) -> "Source":
-        """Return the source itself: such rows were refused, or got weight 0, when it was read."""
-        return self
-
     def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
         if not isinstance(values, DistributedLabels):
             return super().to_input_kind(values)
@@ -166,8 +162,11 @@ class View:
 def read(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
     """Check the data as scikit-learn does, and return them as blocks.
 
-    reset: True for a fit; False for rows that are compared with fitted centers.
+    reset: True for a fit, whose shards are read by `read_shard` instead; False for rows that are
+    compared with fitted centers.
     """
+    if isinstance(X, Shard):
+        X = X.rows  # ranks share a fit; each predicts its own rows
     if is_collection(X):
         return read_collection(estimator, X, sample_weight, reset=reset)
     namespace = get_namespace(X)
@@ -186,7 +185,10 @@ def read(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool) -> S
     )
     if not estimator._directions:
         _check_squares(estimator, blocks.layout, blocks.ends, reset)
-    return Source(blocks, X.device if isinstance(X, Tensor) else None)
+    source = Source(blocks, X.device if isinstance(X, Tensor) else None)
+    if estimator._directions:
+        source = source.without_zero_rows(getattr(estimator, "zero_rows", "refuse"))
+    return source
 
 
 def _dense_blocks(
