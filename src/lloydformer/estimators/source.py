@@ -32,7 +32,6 @@ from lloydformer.estimators.devices import (
     can_pin,
     check_on_cpu,
     free_memory,
-    get_compute_device,
     keep_on_host,
     move_to_device,
     requested_device,
@@ -195,7 +194,7 @@ def _dense_blocks(
     estimator: Any, X: Any, sample_weight: Any, reset: bool
 ) -> TensorBlocks | StreamedBlocks:
     """Return dense rows with finite values, where they are or on the device that the user wants."""
-    own = X if isinstance(X, TensorBlocks) else None
+    own, wanted = X if isinstance(X, TensorBlocks) else None, requested_device(estimator)
     if own is not None:
         points = validate_blocks(estimator, own, reset)
     elif isinstance(X, Tensor):
@@ -204,9 +203,10 @@ def _dense_blocks(
         # torch warns of read-only arrays. `tensor_from_numpy` silences that, which changes the
         # process-wide filters of warnings: only where it must be.
         points = torch.from_numpy(X) if X.flags.writeable else tensor_from_numpy(X)
-        wanted = requested_device(estimator)
         points = points if wanted is None else move_to_device(points, wanted)
-    device, k = get_compute_device(estimator, points), int(estimator.n_clusters)
+    # Folds run there; the points may be on the host if they do not fit.
+    device = points.device if wanted is None or points.is_cuda else require_device(wanted)
+    k = int(estimator.n_clusters)
     view = None if reset else estimator._view
     seen = own if view is None else view
     scaling = None if seen is None else seen.scaling
