@@ -51,8 +51,8 @@ def run_lloyd_iterations(points: OpenPoints, task: LloydIterations) -> Iteration
         at_once = max(1, min(_MOST_ITERATIONS, _PRODUCTS // products))
     elif not in_one_call(points.layout.n_rows, d, k):
         return None
-    centers = task.centers.clone().contiguous()
-    history = torch.zeros(min(task.max_iter, at_once), dtype=torch.float64)
+    centers = task.centers.clone(memory_format=torch.contiguous_format)
+    history = np.zeros(min(task.max_iter, at_once))
     ((count, settled),) = points.run(
         "lloyd_iterations",
         ("labels", "previous"),
