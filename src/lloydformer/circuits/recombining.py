@@ -7,7 +7,6 @@ explained and proved in docs/recombining-circuit.md. Tokens and heads are those 
 from dataclasses import replace
 
 from lloydformer.circuits.activations import Identity, Linear, Ranked
-from lloydformer.circuits.activations.contract import require_fraction
 from lloydformer.circuits.feedforward import Difference, Product, squared_distance, times
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import copy, on
@@ -44,7 +43,7 @@ from lloydformer.circuits.relocating import (
 from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.stages import PairedCounts, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
-from lloydformer.numerics.checks import check_count
+from lloydformer.numerics.checks import check_count, require_fraction
 
 # Centers: number of their points. Of a pair: that of both.
 MASS = Subspace("mass", "w")

@@ -9,7 +9,6 @@ that are defined first.
 from dataclasses import replace
 
 from lloydformer.circuits.activations import FirstOfEquals, Identity, LimitingSoftmax, Lots, Ranked
-from lloydformer.circuits.activations.contract import require_fraction
 from lloydformer.circuits.feedforward import squared_distance, times
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import Projection, copy, on, separated
@@ -17,7 +16,7 @@ from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import Counts, SizeKind, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
 from lloydformer.circuits.tokens import plain
-from lloydformer.numerics.checks import check_count
+from lloydformer.numerics.checks import check_count, require_fraction
 
 # ---- Tokens: what their subspaces hold; zero where nothing is said -------------------------------
 

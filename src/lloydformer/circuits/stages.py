@@ -16,6 +16,7 @@ from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, ONE, POSITION, Space, Subspace
 from lloydformer.circuits.tokens import Tokens
+from lloydformer.numerics.checks import check_count
 
 # The size of a subspace: d, the number of codes, or 1.
 SizeKind = Literal["position", "code", "number"]
@@ -157,9 +158,7 @@ class Counts:
 
     def __post_init__(self) -> None:
         for name in ("spares", "draws", "candidates"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: found {value!r}; pass an integer, 1 or more")
+            check_count(name, getattr(self, name))
 
     def within(self, n_clusters: int) -> dict[str, int]:
         """Return the size of each of these sets for k clusters."""

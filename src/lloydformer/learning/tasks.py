@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.learning.random_numbers import integers, stream_keys, uniform, uniform_parts
+from lloydformer.numerics.checks import require
 
 # A number, or a range (smallest, largest) to draw it from.
 Count = int | tuple[int, int]
@@ -131,16 +132,13 @@ class Tasks:
             count = getattr(self, name)
             ends = count if isinstance(count, tuple) else (count, count)
             integral = len(ends) == 2 and all(type(end) is int for end in ends)
-            if count is not None and not (integral and 1 <= ends[0] <= ends[1]):
-                raise ValueError(
-                    f"{name}: found {count!r}; pass a positive integer, or a range "
-                    "(smallest, largest)"
-                )
+            valid = count is None or (integral and 1 <= ends[0] <= ends[1])
+            require(valid, name, count, "pass a positive integer, or a range (smallest, largest)")
         for name in ("weights", "scales"):
-            if getattr(self, name) not in ("equal", "random"):
-                raise ValueError(f'{name}: found {getattr(self, name)!r}; pass "equal" or "random"')
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"scale: found {self.scale!r}; pass a positive finite number")
+            value = getattr(self, name)
+            require(value in ("equal", "random"), name, value, 'pass "equal" or "random"')
+        positive = 0 < self.scale < math.inf
+        require(positive, "scale", self.scale, "pass a positive finite number")
         if _ends(self.n_points)[0] < _ends(self.n_clusters)[1]:
             raise ValueError(
                 f"n_points: found {self.n_points} for {self.n_clusters} clusters; a task needs at "

@@ -15,10 +15,8 @@ from lloydformer.circuits.activations.contract import (
     Context,
     Reach,
     Scores,
-    require,
-    require_fraction,
-    require_positive,
 )
+from lloydformer.numerics.checks import require, require_fraction, require_positive
 
 Ties = Literal["first", "average"]
 

@@ -223,7 +223,7 @@ def save_symmetric(
         "n_heads": numbers.n_heads,
         "n_apart": numbers.n_apart,
         "numbers": by_name,
-        "settings": settings.written(),
+        "settings": asdict(settings),
         "runs": [asdict(run) for run in runs],
         "chosen": chosen,
         **(notes or {}),
