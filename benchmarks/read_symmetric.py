@@ -17,8 +17,13 @@ from torch import Tensor
 
 import lloydformer as lf
 from lloydformer.learning.symmetric.circuit import measure_invariants
-from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.layer import (
+    INVARIANTS,
+    RANGES,
+    Frame,
+    SymmetricLayer,
+    distances,
+)
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
 from lloydformer.learning.symmetric.training import lloyd_keeping_empty, times
 from lloydformer.learning.tasks import Tasks

@@ -11,8 +11,7 @@ from torch import Tensor
 from lloydformer.learning.evaluation import Comparison, compare
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.pretrained import save
-from lloydformer.learning.symmetric.invariants import NumberLayout
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.layer import Frame, NumberLayout, SymmetricLayer, distances
 from lloydformer.learning.symmetric.model import save_symmetric
 from lloydformer.learning.symmetric.training import TrainedSymmetric, times, weights_of_heads
 from lloydformer.learning.tasks import Tasks

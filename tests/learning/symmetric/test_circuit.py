@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.learning.symmetric.circuit import LearnedModulation
-from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
-from lloydformer.learning.symmetric.layer import Frame
+from lloydformer.learning.symmetric.layer import INVARIANTS, RANGES, Frame
 from lloydformer.learning.symmetric.model import load_symmetric
 from lloydformer.learning.symmetric.training import times
 

@@ -6,8 +6,7 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
-from lloydformer.learning.symmetric.layer import SymmetricLayer
+from lloydformer.learning.symmetric.layer import INVARIANTS, NumberLayout, SymmetricLayer
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import (
     head_mask,

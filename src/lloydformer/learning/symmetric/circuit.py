@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from lloydformer.circuits.heads import Numbers
 from lloydformer.circuits.subspaces import Space
 from lloydformer.circuits.symmetric import WRITTEN, SymmetricModulator, count_numbers
-from lloydformer.learning.symmetric.invariants import (
+from lloydformer.learning.symmetric.layer import (
     INVARIANTS,
     TEMPERATURES,
+    Frame,
     NumberLayout,
     invariants_of_points,
     two_nearest,
 )
-from lloydformer.learning.symmetric.layer import Frame
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 

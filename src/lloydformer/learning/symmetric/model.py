@@ -16,13 +16,13 @@ from lloydformer.circuits.symmetric import symmetric
 from lloydformer.data.storage.atomic_files import atomic_write_text
 from lloydformer.learning.pretrained import FORMAT, SYMMETRIC, ModelCard, read_card
 from lloydformer.learning.symmetric.circuit import LearnedModulation
-from lloydformer.learning.symmetric.invariants import (
+from lloydformer.learning.symmetric.layer import (
     INVARIANTS,
     InvariantInputs,
     NumberLayout,
+    SymmetricLayer,
     invariants_of_means,
 )
-from lloydformer.learning.symmetric.layer import SymmetricLayer
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
 from lloydformer.plans.symmetric import Heads, Invariants, SymmetricPlan
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lloydformer.learning.symmetric.invariants import RANGES
+from lloydformer.learning.symmetric.layer import RANGES
 from lloydformer.numerics.checks import require
 
 

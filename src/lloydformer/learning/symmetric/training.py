@@ -17,8 +17,14 @@ from torch import Tensor
 
 from lloydformer.learning.optimiser import TrainingState, adam_step
 from lloydformer.learning.random_numbers import stream_keys, uniform
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout, two_nearest
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.layer import (
+    INVARIANTS,
+    Frame,
+    NumberLayout,
+    SymmetricLayer,
+    distances,
+    two_nearest,
+)
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.varied_tasks import SharedBatch, draw_varied_tasks
 from lloydformer.learning.trainer import capture_graphs
