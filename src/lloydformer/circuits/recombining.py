@@ -44,6 +44,7 @@ from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.stages import PairedCounts, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
 from lloydformer.numerics.checks import check_count, require_fraction
+from lloydformer.numerics.search_constants import RELOCATION_GAIN, SAME_SOLUTION
 
 # Centers: number of their points. Of a pair: that of both.
 MASS = Subspace("mass", "w")
@@ -167,7 +168,11 @@ def enter(same: float) -> Sublayer:
 
 
 def recombining(
-    n_moved: int = 5, n_draws: int = 3, n_steps: int = 2, margin: float = 1e-6, same: float = 1e-6
+    n_moved: int = 5,
+    n_draws: int = 3,
+    n_steps: int = 2,
+    margin: float = RELOCATION_GAIN,
+    same: float = SAME_SOLUTION,
 ) -> Staged:
     r"""Return the recipe that makes a child of two solutions, and keeps the two best of the three.
 

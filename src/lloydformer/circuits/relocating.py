@@ -17,6 +17,12 @@ from lloydformer.circuits.stages import Counts, SizeKind, Stage, Staged, Sublaye
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
 from lloydformer.circuits.tokens import plain
 from lloydformer.numerics.checks import check_count, require_fraction
+from lloydformer.numerics.search_constants import (
+    EXCHANGE_GAIN,
+    RELOCATION_GAIN,
+    REMOVAL_CANDIDATES,
+    SPLIT_SHARPNESS,
+)
 
 # ---- Tokens: what their subspaces hold; zero where nothing is said -------------------------------
 
@@ -324,9 +330,9 @@ def exchange(margin: float) -> Sublayer:
 def relocating(
     n_moved: int = 5,
     n_draws: int = 3,
-    n_candidates: int = 64,
-    sharpness: float = 2.0,
-    margin: float = 1e-6,
+    n_candidates: int = REMOVAL_CANDIDATES,
+    sharpness: float = SPLIT_SHARPNESS,
+    margin: float = RELOCATION_GAIN,
 ) -> Staged:
     r"""Return the recipe that relocates some centers if this lowers the objective.
 
@@ -391,7 +397,7 @@ def relocating(
     )
 
 
-def medoids_swap(n_draws: int = 4, margin: float = 1e-9) -> Staged:
+def medoids_swap(n_draws: int = 4, margin: float = EXCHANGE_GAIN) -> Staged:
     r"""Return the recipe that exchanges a medoid with a drawn point if this lowers the loss.
 
     Candidates are drawn without replacement in proportion to their squared distance to their

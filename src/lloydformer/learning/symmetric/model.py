@@ -130,8 +130,7 @@ class SymmetricModel:
         torch.Size([6, 3, 2])
         """
         weights = tuple(self.weights.flatten().tolist())
-        learned = LearnedModulation(weights, self.numbers.n_heads, self.numbers.n_apart)
-        return Circuit(symmetric(learned), n_features, n_clusters)
+        return Circuit(symmetric(LearnedModulation(weights, self.numbers)), n_features, n_clusters)
 
 
 def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
