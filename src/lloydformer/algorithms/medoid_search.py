@@ -174,7 +174,7 @@ class MedoidSearch:
         self.descend(1, slack)
         if self.loss < (1 - RELOCATION_GAIN) * before:
             return True
-        # undo everything, also which clusters were examined
+        # undo everything, including which clusters were examined
         self.medoids, self.changed = medoids, changed
         return False
 
@@ -200,9 +200,7 @@ class MedoidSearch:
                 best_gain, best = gain, middles
         if best:
             new, remaining = best
-            self.replace_medoids(
-                np.where(np.arange(len(self.medoids)) == j, remaining, self.medoids)
-            )
+            self.replace_medoid(j, remaining)
             self.replace_medoids(np.append(self.medoids, new))
 
     def gains(self, candidates: ndarray, rows: ndarray | None = None) -> ndarray:
@@ -224,9 +222,7 @@ class MedoidSearch:
         c, j = np.unravel_index(np.argmax(gains), gains.shape)
         if gains[c, j] <= EXCHANGE_GAIN * self.loss:
             return False
-        self.replace_medoids(
-            np.where(np.arange(len(self.medoids)) == j, candidates[c], self.medoids)
-        )
+        self.replace_medoid(int(j), int(candidates[c]))
         return True
 
     def exchange_all(self, candidates: ndarray) -> bool:
@@ -257,6 +253,12 @@ class MedoidSearch:
             scores = np.log(self.w[rows] * self.r[rows]) + noise
         order = np.argsort(-scores, kind="stable")[:count]
         return rows[order[scores[order] > -np.inf]]
+
+    def replace_medoid(self, j: int, row: int) -> None:
+        """Make a row the medoid of cluster j."""
+        medoids = self.medoids.copy()
+        medoids[j] = row
+        self.replace_medoids(medoids)
 
     def replace_medoids(self, medoids: ndarray, removed: int | None = None) -> None:
         """Replace the medoids, and count the rows that change their cluster.

@@ -113,6 +113,16 @@ def best(query: Projection, value: Projection, *keys: Subspace) -> Head:
     return Head(DotProduct(), FIRST, query, on(*keys), value)
 
 
+def least(number: Subspace, excluded: Subspace) -> Projection:
+    """Return the query for the least number; keys that are 1 in `excluded` score delta lower."""
+    return -copy(ONE, number) + -copy(ONE, excluded, power=1.0)
+
+
+def twin_or_itself(value: Projection) -> Head:
+    """Return the head that reads the key whose twin is the token (score 1), else itself (1/2)."""
+    return Head(DotProduct(), FIRST, on(NAME), copy(TWIN, NAME) + 0.5 * on(NAME), value)
+
+
 def first_of_equals(query: Projection, value: Projection, *keys: Subspace) -> Head:
     """Return the head that reads the first key whose score is the best but for rounding."""
     return replace(best(query, value, *keys), activation=FirstOfEquals())
@@ -219,20 +229,19 @@ def settle() -> Sublayer:
 
 def prune() -> Sublayer:
     """Return the sub-layer that removes a center: the best of proposals without one candidate."""
-    useless = -copy(ONE, UTILITY) + -copy(ONE, ABSENT, power=1.0)
-    named = on(NAME) + copy(ABSENT, VOID)
-    least = Head(DotProduct(), Ranked(in_order=True), useless, on(UTILITY, ABSENT), named)
+    useless, named = least(UTILITY, ABSENT), on(NAME) + copy(ABSENT, VOID)
+    remove = Head(DotProduct(), Ranked(in_order=True), useless, on(UTILITY, ABSENT), named)
     vanish = Head(DotProduct(), Identity(), on(NAME), on(NAME), copy(ONE, ABSENT))
     present = copy(ONE, VOID) + -copy(ABSENT, VOID)
-    lower = -copy(ONE, OBJECTIVE) + -copy(ONE, VOID, power=1.0)
-    least_objective = first_of_equals(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
+    lower, found = least(OBJECTIVE, VOID), on(POSITION, ABSENT)
+    least_objective = first_of_equals(lower, found, OBJECTIVE, VOID)
     stages = (
         Stage("assign", "members", of=("points",))
         .read("nearest", NEAREST, "slots")
         .read("second", SECOND, "slots")
         .then(*SECOND_LESS_FIRST),
         Stage("utility", "valued", of=("slots",)).read("sum", member_sum(UTILITY), "members"),
-        Stage("rank", "ranked", of=("candidates",)).read("least", least, "valued"),
+        Stage("rank", "ranked", of=("candidates",)).read("least", remove, "valued"),
         # one proposal for each candidate, in which it is absent
         Stage("each", "verdicts", of=("ranked",), along="ranked"),
         Stage("vanish", "proposals", of=("slots",), along="ranked").read("one", vanish, "verdicts"),
@@ -264,20 +273,25 @@ def keep(margin: float) -> Sublayer:
         replace_position("gather", "found", "centers")
         .read("seat", SEAT, "slots")
         .read("hear", only_token(on(OBJECTIVE)), "after"),
-        Stage("stand", "standing", of=("centers",)).read(
-            "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
-        ),
-        choose_lower_objective("found"),
+        *choose_lower_objective("found", margin),
     )
     return Sublayer("keep", stages)
 
 
-def choose_lower_objective(proposed: str) -> Stage:
-    """Return the last stage: centers become those of `standing` or of a proposal that is lower."""
+def choose_lower_objective(proposed: str, margin: float) -> tuple[Stage, Stage]:
+    """Return the last stages: centers stay, or become those of the lowest proposal.
+
+    A proposal must be lower by the fraction `margin`: `standing` are the centers with their
+    objective lowered by it.
+    """
     lowest = best(-copy(ONE, OBJECTIVE), HERE, OBJECTIVE)
-    return replace_position("choose", "centers").read(
+    stand = Stage("stand", "standing", of=("centers",)).read(
+        "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
+    )
+    choose = replace_position("choose", "centers").read(
         "best", lowest, "standing", proposed, across=True
     )
+    return stand, choose
 
 
 def exchange(margin: float) -> Sublayer:
@@ -285,8 +299,6 @@ def exchange(margin: float) -> Sublayer:
     draw = Head(DotProduct(), Lots(1.0, Ranked()), copy(ONE, ERROR), on(ERROR), HERE)
     named_cost = copy(UTILITY, OBJECTIVE) + on(NAME)
     cheapest = Head(DotProduct(), FIRST, -copy(ONE, UTILITY), on(UTILITY), named_cost)
-    # a medoid reads the candidate if it is the one that goes (score 1), else itself (score 1/2)
-    place = Head(DotProduct(), FIRST, on(NAME), copy(TWIN, NAME) + 0.5 * on(NAME), HERE)
     stages = (
         assign_points("assign", "assigned", "centers"),
         judge("judge", "before", "assigned"),
@@ -314,12 +326,10 @@ def exchange(margin: float) -> Sublayer:
         .read("least", cheapest, "medoids"),
         Stage("address", "offer").read("hear", only_token(copy(NAME, TWIN)), "verdicts"),
         replace_position("replace", "proposals", "centers", along="candidates")
-        .read("place", place, "proposals", "offer")
+        # the medoid that goes is the twin of the candidate
+        .read("place", twin_or_itself(HERE), "proposals", "offer")
         .read("hear", only_token(on(OBJECTIVE)), "verdicts"),
-        Stage("stand", "standing", of=("centers",)).read(
-            "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
-        ),
-        choose_lower_objective("proposals"),
+        *choose_lower_objective("proposals", margin),
     )
     return Sublayer("exchange", stages)
 

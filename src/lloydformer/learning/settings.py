@@ -15,7 +15,7 @@ from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.objective import SMOOTHINGS
 from lloydformer.learning.stacked_layer import CircuitLayer, FlatLayer, StackedLayer
-from lloydformer.learning.tasks import Tasks
+from lloydformer.learning.tasks import Tasks, ends_of
 from lloydformer.numerics.checks import require
 
 CODES = ("onehot", "binary", None)
@@ -333,8 +333,7 @@ class Settings:
         >>> lf.learning.Settings(lf.learning.Tasks(n_features=(2, 8))).n_features
         8
         """
-        d = self.tasks.n_features
-        return d if isinstance(d, int) else d[1]
+        return ends_of(self.tasks.n_features)[1]
 
     @property
     def n_clusters(self) -> int:
@@ -350,8 +349,7 @@ class Settings:
         >>> lf.learning.Settings().n_clusters
         10
         """
-        k = self.tasks.n_clusters
-        return k if isinstance(k, int) else k[1]
+        return ends_of(self.tasks.n_clusters)[1]
 
     @property
     def name(self) -> str:

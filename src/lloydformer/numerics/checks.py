@@ -14,7 +14,7 @@ class ArgumentError(ValueError):
     """An error about one argument, whose name callers may replace by their own.
 
     The command line knows X as a file, and a parameter as an option. The fields are the arguments
-    of the exception, so that it can be pickled: workers of a cluster raise it, too.
+    of the exception, so that it can be pickled: workers of a cluster raise it as well.
 
     Attributes
     ----------
