@@ -22,7 +22,7 @@ from lloydformer.learning.symmetric.layer import (
     RANGES,
     Frame,
     SymmetricLayer,
-    distances,
+    distances_by_product,
 )
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
 from lloydformer.learning.symmetric.training import lloyd_keeping_empty, times
@@ -175,7 +175,7 @@ def _measure(problems: Problems, frame: Frame, points: Tensor, now: Tensor) -> d
 
 
 def _above(problems: Problems, frame: Frame, now: Tensor) -> dict[str, float]:
-    least = distances(frame.inside(problems.points), now).amin(dim=2)[:, 0].sum(dim=-1)
+    least = distances_by_product(frame.inside(problems.points), now).amin(dim=2)[:, 0].sum(dim=-1)
     found = least * frame.unit[:, 0, 0].square()
     excess = found / problems.best - 1
     return {

@@ -105,7 +105,15 @@ class Stage:
 class Sublayer:
     """A sequence of stages.
 
-    repeated: the initial set for each of whose tokens it runs once; True is `spares`.
+    Attributes
+    ----------
+    name : str
+        Of the sub-layer, within its recipe.
+    stages : tuple of Stage
+        The stages, in the order in which they run.
+    repeated : bool or str
+        False: the stages run once. The name of an initial set: they run once for each of its
+        tokens. True is the set `spares`.
     """
 
     name: str
@@ -114,7 +122,7 @@ class Sublayer:
 
     @property
     def counted(self) -> str:
-        """The set for each of whose tokens it runs; if it runs once, `verdict`, of one token."""
+        """The set whose size is the number of runs; `verdict`, which has one token, for one run."""
         if isinstance(self.repeated, str):
             return self.repeated
         return "spares" if self.repeated else "verdict"

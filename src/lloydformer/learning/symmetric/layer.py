@@ -253,8 +253,8 @@ class SymmetricLayer:
         at = self.numbers.evaluate(theta, invariants_of_points(near, points, time))
         # Distances in units of their mean: temperatures fall as the centers improve.
         unit = near.first.mean(dim=-1)[..., None, None] + FLOOR  # (b, r, 1, 1)
-        served = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
-        scores = self._scores(at, squares / unit, served)
+        log_near = (torch.stack([near.first, near.second], dim=2) / unit + NEAR).log()
+        scores = self._scores(at, squares / unit, log_near)
         attention = scores.softmax(dim=-1).flatten(1, 3)
         means = (attention @ points).view(*scores.shape[:4], -1)  # (b, r, k, h, d)
         moved = (at["stride"].unsqueeze(-1) * (means - centers.unsqueeze(3))).sum(dim=3)
@@ -273,15 +273,15 @@ class SymmetricLayer:
         self, points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
     ) -> Float[Tensor, "b r k n"]:
         if not self.by_differences:
-            return distances(points, centers)
+            return distances_by_product(points, centers)
         return squared_distances(centers.flatten(1, 2), points).view(*centers.shape[:3], -1)
 
     def _scores(
-        self, at: dict[str, Tensor], squares: Tensor, served: Tensor
+        self, at: dict[str, Tensor], squares: Tensor, log_near: Tensor
     ) -> Float[Tensor, "b r k h n"]:
         """Return the scores of decoder cross-attention.
 
-        `served`: log distances to the nearest and second nearest center, (b, r, 2, n).
+        `log_near`: log distances to the nearest and second nearest center, (b, r, 2, n).
         """
         h = self.numbers.n_heads
         wide = squares.unsqueeze(3)  # (b, r, k, 1, n)
@@ -291,11 +291,11 @@ class SymmetricLayer:
         own, distance = at["log_belonging"].diag_embed(), -at["distance"].unsqueeze(-1)
         factors = torch.cat([belonging, own, distance], dim=-1)  # (b, r, k, h, 2h + 1)
         scores = factors @ torch.cat([logs.exp(), logs, wide], dim=3)
-        by_service = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
-        return scores + (by_service.flatten(2, 3) @ served).view_as(scores)
+        by_nearness = torch.stack([at["nearest"], at["second"]], dim=-1)  # (b, r, k, h, 2)
+        return scores + (by_nearness.flatten(2, 3) @ log_near).view_as(scores)
 
 
-def distances(
+def distances_by_product(
     points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
 ) -> Float[Tensor, "b r k n"]:
     """Return squared distances, by one product of matrices for the centers of all runs."""
