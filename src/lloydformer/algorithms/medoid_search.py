@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy import ndarray
 
-from lloydformer.numerics.noise import gumbel
+from lloydformer.algorithms.contract import draw_cluster_noise, draw_noise
 from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN, SPLIT_SHARPNESS
 
 
@@ -160,7 +159,7 @@ class MedoidSearch:
         before, k = self.loss, len(self.medoids)
         medoids, changed = self.medoids, self.changed.copy()
         errors = np.bincount(self.labels, self.w * self.r, minlength=k)  # parts of the loss
-        noise = gumbel(seed, layer, "grow", k, torch.zeros(1, dtype=torch.long))[:, 0].numpy()
+        noise = draw_cluster_noise(seed, layer, "grow", k)
         with np.errstate(divide="ignore"):  # clusters without error are not split
             order = np.argsort(-(SPLIT_SHARPNESS * np.log(errors) + noise), kind="stable")
         for j in [int(j) for j in order if errors[j] > 0][:n_moved]:
@@ -248,7 +247,7 @@ class MedoidSearch:
         number: distinguishes several draws in one layer.
         """
         rows = np.arange(len(self.points)) if rows is None else rows
-        noise = gumbel(seed, layer, "drawn", number + 1, torch.from_numpy(rows))[number].numpy()
+        noise = draw_noise(seed, layer, "drawn", number + 1, rows)[number]
         with np.errstate(divide="ignore"):  # log 0 is -inf: such rows are not drawn
             scores = np.log(self.w[rows] * self.r[rows]) + noise
         order = np.argsort(-scores, kind="stable")[:count]
