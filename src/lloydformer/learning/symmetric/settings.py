@@ -44,6 +44,8 @@ SHAPES = (
 class SymmetricRun:
     """Settings of one run.
 
+    The defaults are those of the weights in the package.
+
     Attributes
     ----------
     seed : int
@@ -80,6 +82,8 @@ class SymmetricRun:
 @dataclass(frozen=True)
 class SymmetricSettings:
     """Settings that runs trained together share.
+
+    The defaults are those of the weights in the package, except for `n_updates`: they had 6,500.
 
     Attributes
     ----------
