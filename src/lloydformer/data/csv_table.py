@@ -7,6 +7,7 @@ errors: what pyarrow refuses is read again.
 import csv
 import io
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -168,13 +169,12 @@ class CsvTable(RecordTable):
             return
         count = 0
         try:
-            with self._open_with_pyarrow(pyarrow, numbers, texts) as stream:
-                for batch in stream:
-                    columns = [c.to_numpy(zero_copy_only=False) for c in batch.columns]
-                    none = np.empty((batch.num_rows, 0))
-                    points = np.column_stack([none, *columns[: len(numbers)]])
-                    yield TableBatch(points, columns[len(numbers) :])
-                    count += batch.num_rows
+            for batch in self._read_with_pyarrow(pyarrow, numbers, texts):
+                columns = [c.to_numpy(zero_copy_only=False) for c in batch.columns]
+                none = np.empty((batch.num_rows, 0))
+                points = np.column_stack([none, *columns[: len(numbers)]])
+                yield TableBatch(points, columns[len(numbers) :])
+                count += batch.num_rows
             return
         except (pyarrow.ArrowInvalid, UnicodeError) as error:
             if "Empty CSV" in str(error):
@@ -198,14 +198,17 @@ class CsvTable(RecordTable):
         # What only pyarrow refuses, such as blank lines that hold spaces, is read in Python.
         yield from super().batches(numbers, texts, skip=count)
 
-    def _open_with_pyarrow(self, arrow: Any, numbers: Sequence[int], texts: Sequence[int]) -> Any:
-        # Threads of pyarrow read ahead. One that called Python after an error would abort the
-        # process at its end. So pyarrow gets a file or a buffer that it reads alone.
-        plain = self.text.is_plain and is_utf8(self.written.encoding)
+    def _read_with_pyarrow(
+        self, arrow: Any, numbers: Sequence[int], texts: Sequence[int]
+    ) -> Iterator[Any]:
+        # Threads of pyarrow read ahead, and must not call Python: one that did so after an error,
+        # while the interpreter ends, would abort the process. So pyarrow gets a file, or memory.
+        lent, plain = memoryview(b""), self.text.is_plain and is_utf8(self.written.encoding)
         if isinstance(self.text.source, Path) and plain:
             file = arrow.OSFile(str(self.text.source))
         else:
-            file = arrow.BufferReader(self.text.to_utf8(self.written.encoding))
+            lent = memoryview(self.text.to_utf8(self.written.encoding))
+            file = arrow.BufferReader(lent)
         labels = [str(i) for i in range(self.width)]
         types = {labels[i]: arrow.float64() for i in numbers}
         types |= {labels[i]: arrow.string() for i in texts}
@@ -221,7 +224,29 @@ class CsvTable(RecordTable):
             null_values=list(MISSING_VALUES),
             decimal_point=self.decimal,
         )
-        return arrow.csv.open_csv(file, read, parse, convert)
+        stream = None
+        try:
+            stream = arrow.csv.open_csv(file, read, parse, convert)
+            yield from stream
+        finally:
+            del stream, file
+            _take_back(lent)
+
+
+def _take_back(lent: memoryview) -> None:
+    """Wait until pyarrow has released memory that Python owns.
+
+    A thread of pyarrow that is still busy after an error releases it last, and takes the GIL for
+    that. While the interpreter ends, the GIL ends the thread, and with it the process.
+    """
+    # At most some blocks are being parsed, which takes less than a second. After 30 seconds
+    # something else holds the memory, and the command must not hang.
+    for _ in range(30_000):
+        try:
+            return lent.release()
+        except BufferError:  # pyarrow still has it
+            time.sleep(0.001)
+    return None
 
 
 def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:

@@ -134,9 +134,7 @@ class RowsOnCluster:
         except ArgumentError as error:
             raise ValueError(describe_error(error, self.data)) from None
         except ClusterError as error:
-            words = str(error)
-            if words.startswith("X: "):
-                words = f"{self.data}: {words.removeprefix('X: ')}"
+            words = f"{self.data}: {error.problem}" if error.argument == "X" else str(error)
             raise ValueError(words) from None
 
 
