@@ -31,6 +31,7 @@ from lloydformer.data.csv_format import (
 from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile, is_utf8
+from lloydformer.data.typed_tables import find_pyarrow
 
 # Rows of a batch in Python; bounds memory, as a text takes several times the room of its number.
 _ROWS = 1 << 14
@@ -159,14 +160,11 @@ class CsvTable(RecordTable):
     def batches(
         self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
     ) -> Iterator[TableBatch]:
-        try:
-            import pyarrow
-            import pyarrow.csv
-        except ImportError:
-            pyarrow = None
-        if pyarrow is None or self.written.sep == " ":  # to pyarrow every space separates
+        if find_pyarrow() is None or self.written.sep == " ":  # to pyarrow every space separates
             yield from super().batches(numbers, texts, skip)
             return
+        import pyarrow.csv
+
         count = 0
         try:
             for batch in self._read_with_pyarrow(pyarrow, numbers, texts):

@@ -12,6 +12,7 @@ import numpy as np
 from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.job import describe_error
 from lloydformer.app.jobs.fit.label_file import write_label_chunks
+from lloydformer.app.jobs.fit.result import ClusterTotals
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.data.conversion import choose_by_name
@@ -148,31 +149,6 @@ def _read_finite(data: str, part: FileRange, columns: Sequence[int]) -> np.ndarr
     return rows
 
 
-@dataclass
-class ClusterTotals:
-    """Sizes, sums of distances and rows left out of each cluster, counted part by part."""
-
-    sizes: np.ndarray
-    sums: np.ndarray
-    left_out: np.ndarray | None
-    n_rows: int = 0
-
-    def add(self, clusters: np.ndarray, distances: np.ndarray, out: np.ndarray | None) -> None:
-        """Count some rows."""
-        k, kept = len(self.sizes), np.ones(len(clusters), bool) if out is None else ~out
-        self.n_rows += len(clusters)
-        self.sizes += np.bincount(clusters[kept], minlength=k)
-        # In float64: a float32 sum of millions of distances would lose digits.
-        self.sums += np.bincount(clusters[kept], distances[kept].astype(np.float64), minlength=k)
-        if out is not None and self.left_out is not None:
-            self.left_out += np.bincount(clusters[out], minlength=k)
-
-    @property
-    def mean_distances(self) -> list[float]:
-        """The mean distance in each cluster."""
-        return (self.sums / np.maximum(self.sizes, 1)).tolist()
-
-
 class ClusterFitJob:
     """Fit one number of clusters on a cluster, and write the files.
 
@@ -218,12 +194,11 @@ class ClusterFitJob:
         with atomic_folder(settings.folder, outputs.FILES, force=settings.force) as folder:
             with rows.name_data(), (folder / f"labels.{settings.labels}").open("wb") as file:
                 totals = self._write_labels(client, rows, model, file)
-            outputs.write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
+            outputs.write_centers(folder / "centers.csv", columns, totals.sizes, model)
             summary = outputs.describe_fit(
                 *(settings, self.command, model),
-                n_rows=totals.n_rows,
+                totals=totals,
                 columns=columns,
-                sizes=totals.sizes.tolist(),
                 seconds=seconds,
             )
             summary["ranges"] = len(rows.ranges)
@@ -237,9 +212,7 @@ class ClusterFitJob:
         """Write labels, which workers compute, range by range; returns what was counted."""
         from dask import delayed
 
-        k, leaves_out = len(model.cluster_centers_), hasattr(model, "outliers_")
-        sizes = np.zeros(k, dtype=np.int64)
-        totals = ClusterTotals(sizes, np.zeros(k), sizes.copy() if leaves_out else None)
+        totals, leaves_out = ClusterTotals(len(model.cluster_centers_)), hasattr(model, "outliers_")
         labels = model.labels_.to_delayed() if leaves_out else [None] * len(rows.blocks)
         # Workers need the centers only: labels are large, blocks are arrays without names, and a
         # callback may not be picklable.
