@@ -137,30 +137,30 @@ def open_csv(text: TextFile, options: TableOptions, kind: str) -> "CsvTable":
 
     `kind`: the ending of the file's name, which suggests a separator.
     """
-    written = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
-    with closing(csv_records(text, written)) as records:
-        header = read_header(text.name, records, written.decimal, options)
-    return CsvTable(text, written, header, options)
+    csv_format = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
+    with closing(csv_records(text, csv_format)) as records:
+        header = read_header(text.name, records, csv_format.decimal, options)
+    return CsvTable(text, csv_format, header, options)
 
 
 class CsvTable(RecordTable):
-    """A CSV file; `written` says how it is written."""
+    """A CSV file; `csv_format` says how it is written."""
 
     def __init__(
-        self, text: TextFile, written: CsvFormat, header: TableHeader, options: TableOptions
+        self, text: TextFile, csv_format: CsvFormat, header: TableHeader, options: TableOptions
     ) -> None:
-        records = partial(csv_records, text, written)
-        super().__init__(text.name, header, written.decimal, options, records)
-        self.text, self.written = text, written
-        if written.notes:
+        records = partial(csv_records, text, csv_format)
+        super().__init__(text.name, header, csv_format.decimal, options, records)
+        self.text, self.csv_format = text, csv_format
+        if csv_format.notes:
             more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
-            self.notes = [f"{self.name}: recognised {', '.join(written.notes)}{more}"]
+            self.notes = [f"{self.name}: recognised {', '.join(csv_format.notes)}{more}"]
         self._block = max(_BLOCK, 64 * self.width)
 
     def batches(
         self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
     ) -> Iterator[TableBatch]:
-        if find_pyarrow() is None or self.written.sep == " ":  # to pyarrow every space separates
+        if find_pyarrow() is None or self.csv_format.sep == " ":  # to pyarrow every space separates
             yield from super().batches(numbers, texts, skip)
             return
         import pyarrow.csv
@@ -201,11 +201,11 @@ class CsvTable(RecordTable):
     ) -> Iterator[Any]:
         # Threads of pyarrow read ahead, and must not call Python: one that did so after an error,
         # while the interpreter ends, would abort the process. So pyarrow gets a file, or memory.
-        lent, plain = memoryview(b""), self.text.is_plain and is_utf8(self.written.encoding)
+        lent, plain = memoryview(b""), self.text.is_plain and is_utf8(self.csv_format.encoding)
         if isinstance(self.text.source, Path) and plain:
             file = arrow.OSFile(str(self.text.source))
         else:
-            lent = memoryview(self.text.to_utf8(self.written.encoding))
+            lent = memoryview(self.text.to_utf8(self.csv_format.encoding))
             file = arrow.BufferReader(lent)
         labels = [str(i) for i in range(self.width)]
         types = {labels[i]: arrow.float64() for i in numbers}
@@ -215,7 +215,7 @@ class CsvTable(RecordTable):
             skip_rows=self.header.lines if self.names else 0,
             block_size=self._block,
         )
-        parse = arrow.csv.ParseOptions(delimiter=self.written.sep, newlines_in_values=True)
+        parse = arrow.csv.ParseOptions(delimiter=self.csv_format.sep, newlines_in_values=True)
         convert = arrow.csv.ConvertOptions(
             column_types=types,
             include_columns=[labels[i] for i in (*numbers, *texts)],
@@ -247,7 +247,7 @@ def _take_back(lent: memoryview) -> None:
     return None
 
 
-def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
+def csv_records(text: TextFile, csv_format: CsvFormat) -> Generator[Record]:
     """Yield each record that is not blank: its first line, its last line, its fields.
 
     Bytes that are not text in this encoding become surrogates. Raises `ValueError` for an open
@@ -267,10 +267,10 @@ def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
             yield line
 
     with text.open() as raw:
-        encoding = "utf-8-sig" if is_utf8(written.encoding) else written.encoding
+        encoding = "utf-8-sig" if is_utf8(csv_format.encoding) else csv_format.encoding
         file = io.TextIOWrapper(raw, encoding, "surrogateescape", newline="")
         lines, line = read_lines(file), 1
-        reader = csv_reader(lines, written.sep)
+        reader = csv_reader(lines, csv_format.sep)
         try:
             for row in reader:
                 quotes = 0

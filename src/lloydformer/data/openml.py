@@ -53,9 +53,8 @@ def read_openml(source: str, options: TableOptions) -> ArrayTable:
     parts = OPENML_NAME.fullmatch(text)
     if parts is None:
         raise ValueError(f"{source}: pass openml:NAME, openml:NAME@VERSION or openml:NUMBER")
-    own = find_in_data_folder(text)
-    if own is not None:
-        return ArrayTable(source, read_npz(own), options)
+    if (local := find_in_data_folder(text)) is not None:
+        return ArrayTable(source, read_npz(local), options)
     path = cache_folder("openml") / f"{text}.npz"
     card = path.with_suffix(".json")
     if not card.exists():

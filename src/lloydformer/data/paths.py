@@ -51,8 +51,8 @@ def resolve_path(source: str) -> Path:
     path = Path(source)
     if path.exists() or path.suffix or path.name != source:
         return path
-    if (own := find_in_data_folder(path.name)) is not None:
-        return own
+    if (local := find_in_data_folder(path.name)) is not None:
+        return local
     similar = _similar_path(path)
     did_you_mean = f"did you mean {similar}? Or " if similar else ""
     name = path.name if OPENML_NAME.fullmatch(path.name) else "NAME"

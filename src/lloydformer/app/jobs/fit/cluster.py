@@ -101,14 +101,14 @@ class RowsOnCluster:
         from distributed import futures_of
 
         files, options = find_files(data), replace(options, on_workers=True)
-        looks = client.compute([delayed(split_file)(file, options) for file in files])
+        splits = client.compute([delayed(split_file)(file, options) for file in files])
         try:
-            of_files = Waiting(client).results(looks, files)
+            ranges_of_files = Waiting(client).results(splits, files)
         except ClusterError as error:  # to be printed in one line, as other errors of the data
             raise ValueError(str(error)) from None
-        first = of_files[0][0].header
+        first = ranges_of_files[0][0].header
         columns = choose_by_name(first)
-        for header in (ranges[0].header for ranges in of_files):
+        for header in (ranges[0].header for ranges in ranges_of_files):
             if header.names != first.names or header.width != first.width:
                 raise ValueError(
                     f"{header.name}: its columns differ from those of {first.name}; pass files "
@@ -116,7 +116,7 @@ class RowsOnCluster:
                 )
             header.check_types(columns)
         names = None if first.names is None else tuple(first.names[i] for i in columns)
-        parts = [part for ranges in of_files for part in ranges]
+        parts = [part for ranges in ranges_of_files for part in ranges]
         tasks = [delayed(_read_finite)(data, part, columns) for part in parts]
         rows = cls(data, [part.words for part in parts], list(client.persist(tasks)), names)
         with rows.name_data():
@@ -216,11 +216,11 @@ class ClusterFitJob:
         labels = model.labels_.to_delayed() if leaves_out else [None] * len(rows.blocks)
         # Workers need the centers only: labels are large, blocks are arrays without names, and a
         # callback may not be picklable.
-        light, assign = copy(model), delayed(_assign_block)
-        light.callback = None
+        centers_only, assign = copy(model), delayed(_assign_block)
+        centers_only.callback = None
         for name in ("labels_", "outliers_", "feature_names_in_"):
-            vars(light).pop(name, None)
-        tasks = [assign(light, *pair) for pair in zip(rows.blocks, labels, strict=True)]
+            vars(centers_only).pop(name, None)
+        tasks = [assign(centers_only, *pair) for pair in zip(rows.blocks, labels, strict=True)]
         waiting, names, futures = Waiting(client), rows.ranges, client.compute(tasks)
         waiting.done(futures, names)
         # The precision of the file depends on the largest distance of all ranges.
