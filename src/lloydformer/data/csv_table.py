@@ -155,6 +155,7 @@ class CsvTable(RecordTable):
         if csv_format.notes:
             more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
             self.notes = [f"{self.name}: recognised {', '.join(csv_format.notes)}{more}"]
+        # A float64 and its separator take at most 25 bytes, so that rows of numbers fit.
         self._block = max(_BLOCK, 64 * self.width)
 
     def batches(

@@ -90,6 +90,7 @@ def _similar_path(path: Path) -> str | None:
     with suppress(OSError):
         for other in islice(path.parent.iterdir(), _COMPARED):
             names |= {other.name: other.name, other.stem: other.name}
+    # 0.75, chosen by hand: a slip or two in a name of usual length.
     similar = get_close_matches(path.name, names, n=1, cutoff=0.75)
     return str(path.with_name(names[similar[0]])) if similar else None
 
