@@ -223,12 +223,10 @@ class CsvTable(RecordTable):
             null_values=list(MISSING_VALUES),
             decimal_point=self.decimal,
         )
-        stream = None
         try:
-            stream = arrow.csv.open_csv(file, read, parse, convert)
-            yield from stream
+            yield from arrow.csv.open_csv(file, read, parse, convert)
         finally:
-            del stream, file
+            del file  # it has the memory, too
             _take_back(lent)
 
 
