@@ -8,7 +8,7 @@ import torch
 from numpy import ndarray
 from sklearn.datasets import load_digits
 
-from lloydformer.app.jobs.one_thread import one_thread
+from lloydformer.app.jobs.torch_threads import torch_threads
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
@@ -106,7 +106,7 @@ def run_circuits(
 ) -> list[CircuitRun]:
     """Run each circuit and its algorithm; `after` is called after each."""
     runs: list[CircuitRun] = []
-    with one_thread():
+    with torch_threads(1):
         for case in cases:
             points, centers = torch.tensor(case.problem.points), torch.tensor(case.problem.centers)
             circuit = Circuit(case.recipe, n_features=points.shape[1], n_clusters=len(centers))

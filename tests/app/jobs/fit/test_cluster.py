@@ -12,9 +12,11 @@ import pytest
 
 import lloydformer as lf
 from lloydformer.app.jobs.fit import cluster as cluster_job
-from lloydformer.app.jobs.fit.cluster import ClusterFitJob
+from lloydformer.app.jobs.fit.cluster import ClusterFitJob, RowsOnCluster
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.engines.dask import transport
+from lloydformer.engines.dask.transport import ClusterError
+from lloydformer.numerics.checks import ArgumentError
 
 dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)")
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
@@ -340,3 +342,22 @@ def test_a_scheduler_without_workers_is_an_error_within_a_limit(command, here, m
         status, _, err = command("fit", "data", "-k", "3", "--cluster", address)
     assert status == 2
     assert "has no worker after 1 seconds; start some with dask worker" in err
+
+
+LOST = "rows 0 to 9: it was lost with its worker"
+ERRORS = {
+    "rows": (ClusterError(LOST, "X"), f"points.csv: {LOST}"),
+    "a file": (ClusterError("b.csv: workers died"), "b.csv: workers died"),
+    "the client": (ClusterError("client: it is closed"), "client: it is closed"),
+    "an argument": (ArgumentError("X", "found no rows"), "points.csv: found no rows"),
+}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_name_the_data_not_an_argument(kind):
+    error, words = ERRORS[kind]
+    with (
+        pytest.raises(ValueError, match=f"^{words}$"),
+        RowsOnCluster("points.csv", [], [], None).name_data(),
+    ):
+        raise error
