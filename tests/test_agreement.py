@@ -6,7 +6,6 @@ import torch
 
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.paper.verify.cases import Case, case, pair
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.known import (
     PAIRS,
@@ -16,6 +15,7 @@ from lloydformer.paper.verify.known import (
     make_recipe,
 )
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
+from lloydformer.paper.verify.trials import Case, case, pair
 
 N_LAYERS = 10
 FEW, MANY = range(1), range(50)  # 50 of each family are 200 problems for each recipe

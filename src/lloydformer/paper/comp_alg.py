@@ -20,11 +20,11 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Ties
 from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge, read_label_texts
-from lloydformer.paper.verify.cases import case
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.finding import TOLERANCE
 from lloydformer.paper.verify.known import has_average_ties
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, small_problems
+from lloydformer.paper.verify.trials import case
 
 N_LAYERS = 10
 INFORMAL = "informal"

@@ -12,10 +12,10 @@ from lloydformer.app.jobs.one_thread import one_thread
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
-from lloydformer.paper.verify.cases import Case
 from lloydformer.paper.verify.compare import Deviation, layer_by_layer
 from lloydformer.paper.verify.known import paired_algorithm
 from lloydformer.paper.verify.problems import Problem, with_centers
+from lloydformer.paper.verify.trials import Case
 from lloydformer.plots.report.circuit import KEEP
 
 PLANE, DIGITS = "plane", "digits"

@@ -16,9 +16,9 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace
 from lloydformer.numerics import noise
-from lloydformer.paper.verify.cases import Case
 from lloydformer.paper.verify.problems import Problem
 from lloydformer.paper.verify.rounding import distance_rounding, sure_assignments
+from lloydformer.paper.verify.trials import Case
 
 
 @dataclass(frozen=True)

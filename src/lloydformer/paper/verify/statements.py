@@ -30,7 +30,6 @@ from lloydformer.circuits.tokens import Tokens
 from lloydformer.numerics import noise
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.paper.verify import finite_temperature as figure
-from lloydformer.paper.verify.cases import Case, case
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer, run_circuit
 from lloydformer.paper.verify.errata import ERRATA
 from lloydformer.paper.verify.finding import (
@@ -42,6 +41,7 @@ from lloydformer.paper.verify.finding import (
 )
 from lloydformer.paper.verify.known import has_average_ties, is_spherical
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Family, Problem, draw
+from lloydformer.paper.verify.trials import Case, case
 from lloydformer.paper.verify.worked_example import WORKED_EXAMPLE
 
 N_LAYERS = 10

@@ -10,7 +10,6 @@ import torch
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.numerics.checks import check_count
-from lloydformer.paper.verify.cases import draw_for_recipe, families_for
 from lloydformer.paper.verify.checking.differences import (
     TOLERANCE,
     Trial,
@@ -22,6 +21,7 @@ from lloydformer.paper.verify.checking.user_algorithm import as_algorithm
 from lloydformer.paper.verify.compare import run_circuit
 from lloydformer.paper.verify.known import known_algorithm
 from lloydformer.paper.verify.problems import Family
+from lloydformer.paper.verify.trials import draw_for_recipe, families_for
 
 _NUMPY: dict[torch.dtype, type[np.floating[Any]]] = {
     torch.float64: np.float64,

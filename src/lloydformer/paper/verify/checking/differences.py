@@ -13,7 +13,6 @@ from numpy import ndarray
 from lloydformer import algorithms
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.paper.verify.cases import Case
 from lloydformer.paper.verify.checking.user_algorithm import GuardedAlgorithm, StepAlgorithm
 from lloydformer.paper.verify.compare import (
     ComparedLayer,
@@ -29,6 +28,7 @@ from lloydformer.paper.verify.rounding import (
     margins,
     share_variation,
 )
+from lloydformer.paper.verify.trials import Case
 
 # Largest difference that counts as equal: of centers, in spreads, and of a point's shares in the
 # centers. Those of float32 were chosen by hand.

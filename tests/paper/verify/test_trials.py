@@ -5,9 +5,9 @@ import pytest
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits import recipes
-from lloydformer.paper.verify.cases import draw_for_recipe, families_for
 from lloydformer.paper.verify.problems import FAMILIES, HARD
 from lloydformer.paper.verify.rounding import margins
+from lloydformer.paper.verify.trials import draw_for_recipe, families_for
 
 LLOYD, NUMBERS = recipes.lloyd(), range(6)
 SPHERICAL = (recipes.spherical("rms"), recipes.spherical("layer"))
