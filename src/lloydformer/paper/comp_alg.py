@@ -24,9 +24,8 @@ from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_l
 from lloydformer.paper.verify.finding import TOLERANCE
 from lloydformer.paper.verify.known import has_average_ties
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, small_problems
-from lloydformer.paper.verify.trials import case
+from lloydformer.paper.verify.trials import N_LAYERS, draw_trial
 
-N_LAYERS = 10
 INFORMAL = "informal"
 # By name, algorithm and description: what the table does not list.
 BEYOND = {
@@ -74,9 +73,9 @@ def measure(name: str, count: int, seed: int) -> Record:
         family = families[number % len(families)]
         turn = number // len(families) % 2
         ties: Ties = "average" if turn and has_average_ties(name) else "first"
-        layers += layer_by_layer(case(rng, name, family, ties), N_LAYERS)
+        layers += layer_by_layer(draw_trial(rng, name, family, ties))
         if family in CONTINUOUS:  # on integers ties may turn a free run by rounding
-            free += free_running(case(rng, name, family), N_LAYERS) or Deviation(problems=0)
+            free += free_running(draw_trial(rng, name, family)) or Deviation(problems=0)
     return {"layers": _as_record(layers), "free": _as_record(free)}
 
 

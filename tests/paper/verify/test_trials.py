@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits import recipes
@@ -89,5 +90,5 @@ def test_points_that_dot_products_cannot_tell_apart_are_left_out():
 
 
 def test_numbers_are_those_of_the_dtype():
-    problem = draw_for_recipe(LLOYD, "clustered", dtype=np.float32)
+    problem = draw_for_recipe(LLOYD, "clustered", dtype=torch.float32)
     np.testing.assert_array_equal(problem.points, problem.points.astype(np.float32))

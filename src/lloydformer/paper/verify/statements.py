@@ -41,10 +41,9 @@ from lloydformer.paper.verify.finding import (
 )
 from lloydformer.paper.verify.known import has_average_ties, is_spherical
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Family, Problem, draw
-from lloydformer.paper.verify.trials import Case, case
+from lloydformer.paper.verify.trials import N_LAYERS, Trial, draw_trial
 from lloydformer.paper.verify.worked_example import WORKED_EXAMPLE
 
-N_LAYERS = 10
 # Problems of each family and rule for ties; tests set it to 1.
 PER_FAMILY = 8
 
@@ -58,11 +57,12 @@ def measure(rng: Generator, name: str, unit: str = "square") -> Deviation:
     unit: the hidden unit of the feed-forward network.
     """
 
-    def draw_case(family: Family, ties: Ties = "first") -> Case:
-        found = case(rng, name, family, ties)
+    def draw_with_unit(family: Family, ties: Ties = "first") -> Trial:
+        trial = draw_trial(rng, name, family, ties)
         if unit == "square":
-            return found
-        return replace(found, recipe=replace(found.recipe, feedforward=Quadratic("rectified")))
+            return trial
+        assert isinstance(trial.recipe, Recipe)
+        return replace(trial, recipe=replace(trial.recipe, feedforward=Quadratic("rectified")))
 
     total = Deviation(problems=0)
     rules: tuple[Ties, ...] = ("first", "average") if has_average_ties(name) else ("first",)
@@ -71,11 +71,11 @@ def measure(rng: Generator, name: str, unit: str = "square") -> Deviation:
             continue  # shifted points are not unit vectors
         for ties in rules:
             for _ in range(PER_FAMILY):
-                total += layer_by_layer(draw_case(family, ties), N_LAYERS)
+                total += layer_by_layer(draw_with_unit(family, ties))
     for family in CONTINUOUS:
         for _ in range(4):
             # None if rounding decides a run
-            total += free_running(draw_case(family), N_LAYERS) or Deviation(problems=0)
+            total += free_running(draw_with_unit(family)) or Deviation(problems=0)
     return total
 
 
