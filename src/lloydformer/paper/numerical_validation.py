@@ -144,12 +144,9 @@ def verdicts(result: Record) -> list[Verdict]:
             _judge_exact(found, found.same_final_labels),
         ),
         judge_scaling(result["draws"]),
+        beyond("numerical-validation.draws", "; with points scaled by 10, ".join(words)),
         beyond(
-            "How often are all labels those of Lloyd's algorithm, in other draws of such data?",
-            "; with points scaled by 10, ".join(words),
-        ),
-        beyond(
-            "What if γ = 10^4 stands in every head?",
+            "numerical-validation.every-head",
             f"centers are off by {every['centers']:.2f} of the picture's side after "
             f"{runs.FEWER_LAYERS} layers",
             f"A point's median weight on itself is {every['itself']:.2g}, so self-attention is not "

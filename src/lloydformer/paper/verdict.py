@@ -44,6 +44,11 @@ class Tolerance:
     why: str
     what: str = "numbers"
 
+    def excess(self, difference: float) -> float:
+        """Return by how much a difference is outside; 0 or less if it is within."""
+        # a number that is rounded to the last digit of its tolerance is within it
+        return abs(difference) - self.within * (1 + 1e-9)
+
 
 # The fields that a kind needs, and those that belong to other kinds.
 _NEEDED: Mapping[Kind, tuple[str, ...]] = {
@@ -121,7 +126,7 @@ class Verdict:
 # cached: every claim asks for its sentence
 @cache
 def read_label_texts() -> dict[str, Any]:
-    """Return labels.toml by label: `cites`, `title`, `about`, `claims`, `tolerances`."""
+    """Return labels.toml, by label: cites, title, about, claims, tolerances and findings."""
     import tomllib  # not above: the command line imports this file for its help
 
     return tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
@@ -160,8 +165,7 @@ def number(
     Outside of it by less than two standard errors (`error`, of ours) is UNDECIDED, and outside for
     a reason that the text leaves open (`is_open`) is OPEN.
     """
-    # A number that is rounded to the last digit of its tolerance is within it.
-    outside = abs(here - paper) - tolerance.within * (1 + 1e-9)
+    outside = tolerance.excess(here - paper)
     answer = judge(outside <= 0, enough=outside > 2 * error)
     if outside > 0 and is_open:
         answer = Answer.OPEN
@@ -178,10 +182,11 @@ def number(
     )
 
 
-def beyond(question: str, here: str, note: str = "", undecided: bool = False) -> Verdict:
-    """Return a finding that the paper does not speak of."""
-    answer = Answer.UNDECIDED if undecided else None
-    return Verdict(Kind.BEYOND, here, answer, about=question, note=note)
+def beyond(name: str, here: str, note: str = "", undecided: bool = False) -> Verdict:
+    """Return the answer to a question beyond the paper, LABEL.NAME of a finding in labels.toml."""
+    asked = _find_text("findings", name)
+    answer, note = Answer.UNDECIDED if undecided else None, note or asked.get("note", "")
+    return Verdict(Kind.BEYOND, here, answer, about=asked["question"], note=note)
 
 
 def judge(holds: bool, enough: bool = True) -> Answer:
