@@ -274,19 +274,17 @@ LEMMAS = (block_lloyd, zero_padding, identity_selection, perm, lnorm, ys_lnorm, 
 # ---- Remarks: model size, other parameters, finite temperatures --------------------------------
 
 
-def size(rng: Generator) -> Finding:
+@equality(
+    "rem:trf-size",
+    "lloyd() has 6 (d + k) weights that are not zero",
+    30,
+    "dense matrices hold 12 (d + k)^2 entries",
+)
+def size(rng: Generator) -> float:
     """The number of nonzero entries is 6 (d + k), for every n and T."""
-    off = []
-    for d, k in rng.integers(1, 60, size=(30, 2)).tolist():
-        circuit = Circuit(recipes.lloyd(), d, k)
-        count = sum(int(buffer.count_nonzero()) for buffer in circuit.buffers())
-        off.append(float(abs(count - 6 * (d + k))))
-    return judge_equality(
-        "rem:trf-size",
-        "lloyd() has 6 (d + k) weights that are not zero",
-        off,
-        "dense matrices hold 12 (d + k)^2 entries",
-    )
+    d, k = rng.integers(1, 60, size=2).tolist()
+    buffers = Circuit(recipes.lloyd(), d, k).buffers()
+    return float(abs(sum(int(b.count_nonzero()) for b in buffers) - 6 * (d + k)))
 
 
 def other_parameters(rng: Generator) -> Finding:
