@@ -19,6 +19,7 @@ from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge_less
 from lloydformer.paper.verify import finite_temperature as runs
 from lloydformer.paper.verify.finite_temperature import LloydDifference
+from lloydformer.plots.axes import open_frame
 from lloydformer.plots.palette import CLUSTERS, INK, cluster_colour
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def _draw_logarithmic(ax: "Axes", values: np.ndarray, name: str) -> None:
         # whole decades: a zero difference has no place on this axis
         decades = np.log10([positive.min(), positive.max()])
         ax.set_ylim(10.0 ** np.floor(decades[0] - 0.2), 10.0 ** np.ceil(decades[1] + 0.2))
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
 
 
 def _draw_differing(ax: "Axes", run: Record) -> None:

@@ -50,17 +50,13 @@ class Tolerance:
         return abs(difference) - self.within * (1 + 1e-9)
 
 
-# The fields that a kind needs, and those that belong to other kinds.
+# The fields that a kind needs, and those that every kind may have; others belong to other kinds.
 _NEEDED: Mapping[Kind, tuple[str, ...]] = {
     Kind.CLAIM: ("quote", "label", "answer"),
     Kind.NUMBER: ("about", "label", "answer", "paper", "tolerance", "note", "what"),
     Kind.BEYOND: ("about",),
 }
-_FOREIGN: Mapping[Kind, tuple[str, ...]] = {
-    Kind.CLAIM: ("about", "paper", "tolerance", "what"),
-    Kind.NUMBER: ("quote",),
-    Kind.BEYOND: ("quote", "label", "paper", "tolerance", "what"),
-}
+_COMMON = ("kind", "here", "answer", "note")
 
 
 @dataclass(frozen=True)
@@ -103,10 +99,11 @@ class Verdict:
 
     def __post_init__(self) -> None:
         # checked here, since an empty cell of a table would not be noticed
-        given = {name for name, value in asdict(self).items() if value not in ("", None)}
-        if missing := [name for name in _NEEDED[self.kind] if name not in given]:
+        given = [name for name, value in asdict(self).items() if value not in ("", None)]
+        needed = _NEEDED[self.kind]
+        if missing := [name for name in needed if name not in given]:
             raise ValueError(f"a verdict of kind {self.kind} needs {', '.join(missing)}")
-        if foreign := [name for name in _FOREIGN[self.kind] if name in given]:
+        if foreign := [name for name in given if name not in (*needed, *_COMMON)]:
             raise ValueError(f"a verdict of kind {self.kind} has no {', '.join(foreign)}")
         if self.kind is Kind.BEYOND and self.answer not in (None, Answer.UNDECIDED):
             raise ValueError(f"what is beyond the paper cannot be answered by {self.answer!r}")
