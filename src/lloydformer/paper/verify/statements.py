@@ -73,7 +73,7 @@ def measure(rng: Generator, name: str, unit: str = "square") -> Deviation:
             for _ in range(PER_FAMILY):
                 total += layer_by_layer(draw_with_unit(family, ties))
     for family in CONTINUOUS:
-        for _ in range(4):
+        for _ in range(4):  # chosen by hand: layers are compared on more problems above
             # None if rounding decides a run
             total += free_running(draw_with_unit(family)) or Deviation(problems=0)
     return total
@@ -353,6 +353,7 @@ def all_finite(rng: Generator) -> Finding:
         problems=1,
         deviation=found.centers,
         labels=found.labels[-1],
+        # 1 would be the identity; a half was chosen by hand
         holds=not found.same_to_the_eye and itself < 0.5,
         note=f"{figure.FEWER_LAYERS} layers; a point's median weight on itself is {itself:.2g}",
     )
