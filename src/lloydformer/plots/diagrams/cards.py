@@ -35,7 +35,7 @@ class Card:
     rows : tuple of CardRow
         The rows below it.
     kind : str
-        self, cross, network or numbers.
+        self, cross, network or numbers, followed by "optional" if the part may be left out.
     note : str
         Words between the title and the rows.
     """

@@ -36,6 +36,8 @@ class Chips:
         The words on the chips.
     written : frozenset of str
         Subspaces with a thick outline: what the layer has written.
+    optional : frozenset of str
+        Subspaces with a dashed outline: not all recipes have them.
     """
 
     part: str
@@ -43,6 +45,7 @@ class Chips:
     note: str
     subspaces: tuple[str, ...]
     written: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
 
     @property
     def width(self) -> float:
@@ -65,6 +68,7 @@ class Chips:
             for index, subspace in enumerate(self.subspaces):
                 if (subspace in self.written) == written:
                     kind = f"chip {side}" + " written" * written
+                    kind += " optional" * (subspace in self.optional)
                     lines.append(rectangle(x, top + _CHIP * index, width, _CHIP, kind, 3))
                     lines.append(text(subspace, x + 10, top + _CHIP * index + 16.5, "word"))
         return group(lines, data_part=self.part)
