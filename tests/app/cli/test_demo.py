@@ -185,10 +185,10 @@ def test_ctrl_c_prints_how_many_runs_are_done(
 ) -> None:
     compared = iter([demo_run.layer_by_layer])
 
-    def compare(case: Any, n_layers: int) -> Any:
+    def compare(trial: Any) -> Any:
         if (once := next(compared, None)) is None:
             raise KeyboardInterrupt
-        return once(case, n_layers)
+        return once(trial)
 
     monkeypatch.setattr(demo_run, "layer_by_layer", compare)
     result = invoke(["demo", "--output", str(tmp_path / "page.html")])
