@@ -92,7 +92,7 @@ def test_files_on_another_file_system_and_rows_left_out(client, here):
     np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
     labels = pd.read_parquet(here / "out" / "labels.parquet")
     np.testing.assert_array_equal(labels["outlier"] == 1, alone.labels_ == -1)
-    assert totals.sizes.sum() + totals.left_out.sum() == 9000
+    assert sum(totals.sizes) + sum(totals.left_out) == 9000
     assert summary["ranges"] == 1
 
 
