@@ -215,7 +215,7 @@ __device__ __forceinline__ double move_coordinate(const LloydState& state, doubl
     return by > 0 ? sum / by : old;
 }
 
-// Ends an iteration: the row of the record, and the stop rule (settled in solving/rules.py). The
+// Ends an iteration: the row of the record, and the stop rule (is_settled in solving/rules.py). The
 // status is written last: what reads it as SETTLED finds the record complete.
 __device__ void end_iteration(const LloydState& state, double change, double shift) {
     double* row = state.record + 4 * (state.status[1] % RECORD_LENGTH);

@@ -282,5 +282,5 @@ NB_MODULE(_kernels, m) {
              nb::arg("largest_square"), nb::arg("mapped"), nb::arg("n_threads"),
              nb::arg("bounds_bytes"), nb::arg("leaf"), nb::arg("isa") = "")
         .def("looked_at", &Folds::looked_at,
-             "How many points the last `nearest` compared with centers.");
+             "How many points the last `nearest_sums` compared with centers.");
 }
