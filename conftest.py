@@ -9,7 +9,10 @@ again, the first calls are checked and then some; all of them in a run with the 
 """
 
 import functools
+import gc
 import inspect
+import sys
+import typing
 from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -24,7 +27,7 @@ Function = Callable[..., Any]
 TYPES = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))
 SIZES = jaxtyping.jaxtyped("context")
 """A new table of sizes by name, each time that it is entered."""
-FIRST, THEN = 16, 16
+FIRST, THEN = 4, 16
 """In a test, so many calls of a function with shapes are checked, then one of so many."""
 CALLS: Counter[Function] = Counter()
 """Calls in this test."""
@@ -79,12 +82,23 @@ def with_sizes(function: Function, typed: Function) -> Function:
 
 
 jaxtyping.jaxtyped = checked  # what the import hook decorates with
+if sys.version_info < (3, 12):
+    # Until Python 3.12 each isinstance of a protocol looks for the protocol's attributes again.
+    typing._get_protocol_attrs = functools.cache(typing._get_protocol_attrs)
+# Collection makes millions of objects that live until the end. A garbage collection that visits
+# them all takes half a second; benchmarks, Dask and pytest itself ask for many.
+gc.disable()
 
 collect_ignore = []
 if find_spec("triton") is None:
     collect_ignore.append("src/lloydformer/engines/cuda/portable")
 else:
     import triton_interpreter  # noqa: F401  before anything imports Triton
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup() -> None:

@@ -17,8 +17,13 @@ from torch import Tensor
 
 import lloydformer as lf
 from lloydformer.learning.symmetric.circuit import measure_invariants
-from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.layer import (
+    INVARIANTS,
+    RANGES,
+    Frame,
+    SymmetricLayer,
+    distances_by_product,
+)
 from lloydformer.learning.symmetric.model import SymmetricModel, load_symmetric
 from lloydformer.learning.symmetric.training import lloyd_keeping_empty, times
 from lloydformer.learning.tasks import Tasks
@@ -170,7 +175,7 @@ def _measure(problems: Problems, frame: Frame, points: Tensor, now: Tensor) -> d
 
 
 def _above(problems: Problems, frame: Frame, now: Tensor) -> dict[str, float]:
-    least = distances(frame.inside(problems.points), now).amin(dim=2)[:, 0].sum(dim=-1)
+    least = distances_by_product(frame.inside(problems.points), now).amin(dim=2)[:, 0].sum(dim=-1)
     found = least * frame.unit[:, 0, 0].square()
     excess = found / problems.best - 1
     return {

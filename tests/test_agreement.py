@@ -6,7 +6,6 @@ import torch
 
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.paper.verify.cases import Case, case, pair
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.known import (
     PAIRS,
@@ -16,11 +15,11 @@ from lloydformer.paper.verify.known import (
     make_recipe,
 )
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, on_sphere, with_centers
+from lloydformer.paper.verify.trials import Trial, draw_trial, pair
 
-N_LAYERS = 10
 FEW, MANY = range(1), range(50)  # 50 of each family are 200 problems for each recipe
 NAMES = list(PAIRS)
-DTYPES = {torch.float64: np.float64, torch.float32: np.float32}
+DTYPES = (torch.float64, torch.float32)
 RULES = [
     (name, ties) for name in NAMES for ties in ("first", "average")
     if ties == "first" or has_average_ties(name)
@@ -31,36 +30,37 @@ COMBINATIONS = [
 ]  # fmt: skip
 
 
-def drawn(name: str, ties: Ties, family: str, number: int, dtype=torch.float64) -> Case:
+def drawn(name: str, ties: Ties, family: str, number: int, dtype=torch.float64) -> Trial:
     """The problem with this number; different for each combination."""
     place = (NAMES.index(name), FAMILIES.index(family), ("first", "average").index(ties))
     rng = np.random.default_rng([number, *place])
-    return case(rng, name, family, ties, DTYPES[dtype])
+    return draw_trial(rng, name, family, ties, dtype)
 
 
-def tolerance(case: Case, dtype: torch.dtype) -> float:
+def tolerance(trial: Trial) -> float:
     """Tolerance in spreads. It includes the rounding of centers far from the origin.
 
     The lifted robust circuit with averaged ties needs k^2 times the separation. Its scores are
     near 10^4, with a rounding error of 5e-4 each.
     """
-    if dtype == torch.float64:
+    if trial.dtype == torch.float64:
         return 1e-9
-    wide = case.recipe.name == "robust_lifted" and case.recipe.ties == "average"
-    stored = torch.finfo(dtype).eps * np.abs(case.problem.points).max() / case.problem.spread
+    wide = trial.recipe.name == "robust_lifted" and trial.recipe.ties == "average"
+    largest = np.abs(trial.problem.points).max() / trial.problem.spread
+    stored = torch.finfo(trial.dtype).eps * largest
     return float((1e-3 if wide else 2e-5) + stored)
 
 
 def check_layers(name, ties, family, dtype, numbers) -> None:
     for number in numbers:
-        problem = drawn(name, ties, family, number, dtype)
-        found = layer_by_layer(problem, N_LAYERS, dtype)
-        assert found.within(tolerance(problem, dtype)), f"problem {number}: {found}"
+        trial = drawn(name, ties, family, number, dtype)
+        found = layer_by_layer(trial)
+        assert found.within(tolerance(trial)), f"problem {number}: {found}"
 
 
 def check_free_running(name, ties, family, numbers) -> None:
     """Skip problems where rounding decides within the algorithm itself; most must remain."""
-    runs = [free_running(drawn(name, ties, family, i), N_LAYERS) for i in numbers]
+    runs = [free_running(drawn(name, ties, family, i)) for i in numbers]
     decided = [run for run in runs if run is not None]
     assert 2 * len(decided) > len(runs)
     assert sum(decided, Deviation()).within(1e-9), decided
@@ -112,8 +112,8 @@ SEPARATIONS = [
 
 @pytest.mark.parametrize(("name", "separation"), SEPARATIONS)
 def test_nearly_equal_points(name, separation):
-    problem = pair(np.random.default_rng(1), name, "first", twins(name, separation))
-    assert layer_by_layer(problem, N_LAYERS).within(1e-9)
+    trial = pair(np.random.default_rng(1), name, "first", twins(name, separation))
+    assert layer_by_layer(trial).within(1e-9)
 
 
 @pytest.mark.parametrize(("name", "separation"), [s for s in SEPARATIONS if s[1]])

@@ -78,7 +78,7 @@ def test_kernels_against_float64(amount, monkeypatch):
     while time.monotonic() < end or seed < FIRST + 20:
         seen |= check(seed)
         seed += 1
-    # searches whose draws are compared with the plain algorithms: test_recombining_plan,
+    # searches whose draws are compared with the plain algorithms in tests/plans: test_recombining,
     # test_medoid_search
     searches = {RelocatingIterations, WardMerging, Mutation, MedoidMove}
     assert seen >= set(FOLDS) | set(TASKS) - searches

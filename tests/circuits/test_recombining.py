@@ -13,6 +13,7 @@ from lloydformer.algorithms import recombining as plainly
 from lloydformer.algorithms.relocating import Relocating, WeightedPoints
 from lloydformer.circuits.recombining import COST, MASS
 from lloydformer.circuits.subspaces import ABSENT, POSITION
+from lloydformer.numerics.noise import gumbel
 from lloydformer.paper.verify.problems import Problem, draw
 from lloydformer.plans.lower import LoweringError, lower
 
@@ -102,7 +103,7 @@ def test_the_algorithm_makes_the_same_child(seed):
         n_children=1, patience=0, child_patience=1, together=1, n_moved=n_moved, rest=0, seed=seed
     )
     found = plain.run(points, np.stack(starts), 2 + 3 + n_moved + n_steps)
-    noise = plainly.gumbel(seed, 0, "parents", 2, torch.zeros(1, dtype=torch.long))[:, 0]
+    noise = gumbel(seed, 0, "parents", 2, torch.zeros(1, dtype=torch.long))[:, 0]
     order = noise.argsort(descending=True)
     pair = np.concatenate([starts[place] for place in order])
     trace = by_circuit(points, pair, n_moved, seed + 2, n_steps=n_steps)

@@ -72,7 +72,7 @@ FORMATS = {
 @pytest.mark.parametrize("case", FORMATS)
 def test_separators_and_decimal_points(tmp_path, case):
     text, sep, decimal = FORMATS[case]
-    found = opened(tmp_path, text, header=True).written
+    found = opened(tmp_path, text, header=True).csv_format
     assert (found.sep, found.decimal) == (sep, decimal)
 
 
@@ -89,7 +89,7 @@ ENCODINGS = {
 def test_encodings(tmp_path, case):
     text, encoding = ENCODINGS[case]
     found = opened(tmp_path, text)
-    assert found.written.encoding == encoding
+    assert found.csv_format.encoding == encoding
     assert "é" in found.names[0]
     assert found.width == 2
 

@@ -5,6 +5,7 @@ import pytest
 import lloydformer as lf
 from lloydformer.data.sources import open_file
 from lloydformer.data.table_options import TableOptions
+from lloydformer.data.text_file import TextFile
 
 
 def column_names(path):
@@ -85,3 +86,20 @@ def test_row_numbers_count_over_all_batches(tmp_path):
     path.write_text("a,b\n" + "1.25,2.5\n" * 300_000 + "3,\n")
     with pytest.raises(ValueError, match="line 300002, column b: found a missing value"):
         lf.data.open(path)
+
+
+def test_threads_of_pyarrow_have_released_the_text_after_an_error(tmp_path, monkeypatch):
+    """One that released it while the interpreter ends would abort the process."""
+    lent = []
+
+    def lend(text, encoding):
+        lent.append(bytearray(to_utf8(text, encoding)))
+        return lent[-1]
+
+    to_utf8 = TextFile.to_utf8
+    monkeypatch.setattr(TextFile, "to_utf8", lend)
+    rows = ["größe,b", *["1.5,2.5"] * 50, "1,2,3", *["1.5,2.5"] * 50_000]
+    (tmp_path / "long.csv").write_text("\n".join(rows), encoding="latin-1")
+    with pytest.raises(ValueError, match="line 52: found 3 values"):
+        lf.data.open(tmp_path / "long.csv")
+    lent[0].append(0)  # BufferError if anything still has its memory

@@ -22,7 +22,7 @@ OF_CLASSIFIERS = dict.fromkeys(
     ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
     "reads the tags of a classifier from whatever has predict_proba and takes sparse matrices",
 )
-"""`tests/estimators/test_what_goes_in.py::test_sparse_equals_dense` stands for them."""
+"""`tests/estimators/test_source.py::test_sparse_equals_dense` stands for them."""
 
 
 def excused(estimator: object) -> dict[str, str]:

@@ -68,12 +68,6 @@ def test_the_documented_options_are_those_that_fit_accepts(kind, name, default):
     assert set(re.findall(r'"(.*?)"', kinds)) == set().union(*accepted)
 
 
-def test_every_engine_is_documented():
-    for kind in ESTIMATORS:
-        written = documented(kind, "Parameters")["engine"]
-        assert set(re.findall(r'"(.*?)"', written)) == {"auto", *OWN_ENGINES}
-
-
 def test_all_estimators_are_checked():
     assert len(ESTIMATORS) >= 9
     assert len(PARAMETERS) >= 120

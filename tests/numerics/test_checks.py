@@ -10,6 +10,8 @@ from lloydformer.numerics.checks import (
     check_count,
     check_unit,
     check_zero_sum,
+    require_fraction,
+    require_positive,
 )
 
 X = torch.zeros(4, 2)
@@ -99,3 +101,20 @@ def test_counts(value):
 def test_bad_counts_are_refused(value):
     with pytest.raises(ValueError, match=f"n_layers: found {value!r}; pass an integer, 1 or more"):
         check_count("n_layers", value)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
+def test_a_positive_number_is_finite(value):
+    with pytest.raises(ValueError, match=f"power: found {value!r}; pass a positive finite number"):
+        require_positive("power", value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0, np.nan])
+def test_a_fraction_is_below_one(value):
+    with pytest.raises(ValueError, match=f"margin: found {value!r}; pass a fraction from 0"):
+        require_fraction("margin", value)
+
+
+def test_good_numbers_pass():
+    require_positive("power", 1e-300)
+    require_fraction("margin", 0.0)

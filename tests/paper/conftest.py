@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from lloydformer.paper.artefact import Artefact, Picture, Piece, Record, Scope, TextTable
-from lloydformer.paper.verdict import Kind, Tolerance, Verdict, beyond, judge, number
+from lloydformer.paper.verdict import Kind, Tolerance, Verdict, judge, number
 
 # The pieces that were really run, in order.
 RUNS: list[str] = []
@@ -39,7 +39,7 @@ def verdicts(result: Record) -> list[Verdict]:
             "sec:sample",
             note="It is not.",
         ),
-        beyond("And three?", "not asked"),
+        Verdict(Kind.BEYOND, "not asked", None, about="And three?"),
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from lloydformer.paper.artefact import Scope
 from lloydformer.paper.reproduce import load_result, reproduce_label
-from lloydformer.paper.verdict import beyond
+from lloydformer.paper.verdict import Kind, Verdict
 
 
 def stopping(sample, at: str):
@@ -50,7 +50,8 @@ def test_a_saved_result_is_not_computed_again(sample, ran, tmp_path):
 
 def test_a_saved_result_is_judged_again(sample, ran, tmp_path):
     reproduce_label(sample, Scope(), tmp_path)
-    other = replace(sample, verdicts=lambda result: [beyond("Is it so?", "yes")])
+    found = Verdict(Kind.BEYOND, "yes", None, about="Is it so?")
+    other = replace(sample, verdicts=lambda result: [found])
     assert reproduce_label(other, Scope(), tmp_path)["summary"] == "beyond the paper: 1 finding"
     assert load_result(tmp_path, "sample")["verdicts"][0]["about"] == "Is it so?"
     assert ran == ["one", "two"]

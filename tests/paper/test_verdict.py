@@ -18,7 +18,7 @@ from lloydformer.paper.verdict import (
 
 HELD = Verdict(Kind.CLAIM, "it is", Answer.HOLDS, "It is so.", "sec:x")
 WITHIN = number("a", "tab:x", 1.0, 1.04, Tolerance(0.05, "Printed to one digit."))
-FOUND = beyond("And elsewhere?", "no")
+FOUND = Verdict(Kind.BEYOND, "no", None, about="And elsewhere?")
 
 
 @pytest.mark.parametrize(
@@ -131,3 +131,12 @@ def test_as_json():
         "depends on what the text leaves open",
         "undecided by these trials",
     ]
+
+
+def test_a_finding_has_its_question_and_note_from_labels_toml():
+    found = beyond("openml-trf.objective", "9 % on average")
+    assert (found.kind, found.here, found.answer) == (Kind.BEYOND, "9 % on average", None)
+    assert found.about == "How much higher is the objective itself than Lloyd's?"
+    assert found.note == "A percentage of a logarithm changes with the unit of the data."
+    other = beyond("openml-trf.objective", "unknown", "Too few trials.", undecided=True)
+    assert (other.answer, other.note) == (Answer.UNDECIDED, "Too few trials.")

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from lloydformer.paper.verdict import Answer, Kind, Tolerance, Verdict, beyond, number
+from lloydformer.paper.verdict import Answer, Kind, Tolerance, Verdict, number
 from lloydformer.paper.verdict_tables import summarise, verdict_tables
 
 HELD = Verdict(Kind.CLAIM, "it is", Answer.HOLDS, "It is so.", "sec:x")
 WITHIN = number("a", "tab:x", 1.0, 1.04, Tolerance(0.05, "Printed to one digit."))
-FOUND = beyond("And elsewhere?", "no")
+FOUND = Verdict(Kind.BEYOND, "no", None, about="And elsewhere?")
 
 
 def answers(*found: Answer) -> list[Verdict]:

@@ -13,7 +13,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.native.engine import Native
 from lloydformer.plans import medoid_search
 from lloydformer.plans.medoid_moves import METRICS
-from lloydformer.plans.medoid_search import KernelSearch, begin_search
+from lloydformer.plans.medoid_search import EFFORTS, KernelSearch, begin_search
 
 
 def matrix(X: np.ndarray, metric: str) -> np.ndarray:
@@ -222,3 +222,10 @@ def test_every_row_has_a_medoid_at_the_largest_distance(dtype):
         search = begin_search(session, "precomputed", np.arange(3))
         search.sweep(6)
         assert sorted(search.medoids) == [0, 1, 2]
+
+
+def test_few_rows_and_thorough_searches_have_their_full_patience():
+    balanced, thorough = EFFORTS["balanced"], EFFORTS["thorough"]
+    assert balanced.patience_for(256, 50) == 5
+    assert balanced.patience_for(1000, 50) == 2
+    assert thorough.patience_for(1000, 50) == 20

@@ -141,6 +141,22 @@ def test_ctrl_c_before_the_sample_has_a_solution_keeps_nothing(small_limits, mon
     assert not hasattr(model, "inertia_")
 
 
+def test_ctrl_c_while_the_sample_seeds_its_second_start_keeps_the_first(small_limits, monkeypatch):
+    seeds_of_starts = sampling.seeds_of_starts
+
+    def stop_after_one(*of):
+        yield next(iter(seeds_of_starts(*of)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sampling, "seeds_of_starts", stop_after_one)
+    for limit in (None, 1000.0):
+        model = lf.RelocatingKMeans(16, effort=4, time_limit=limit, random_state=0)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(blobs())
+        assert model.n_iter_ == 0
+        assert model.inertia_ == pytest.approx(-model.score(blobs()))
+
+
 def test_sparse_rows_have_no_sample(small_limits, monkeypatch):
     def gathered(*of):
         raise AssertionError("a sample of sparse rows would be dense")

@@ -3,6 +3,7 @@
 // they go on. Threads that wait for different things are a mistake of the kernel and end the run.
 #pragma once
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -83,8 +84,12 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 constexpr int BLOCK = 256, WARP = 32;
 enum State { RUNS, AT_BLOCK, AT_WARP, ENDED };
 
+// A fiber starts by setcontext and goes on by _longjmp: setcontext and swapcontext set the mask of
+// signals, a call of the kernel for each turn of each thread.
 struct Fibers {
-    ucontext_t contexts[BLOCK], main;
+    ucontext_t contexts[BLOCK];
+    jmp_buf places[BLOCK], main;
+    bool started[BLOCK];
     State states[BLOCK];
     std::vector<char> stacks[BLOCK];
     unsigned long long exchanged[BLOCK];
@@ -95,7 +100,7 @@ static Fibers fibers;
 
 inline void wait_at(State state) {
     fibers.states[fibers.current] = state;
-    swapcontext(&fibers.contexts[fibers.current], &fibers.main);
+    if (!_setjmp(fibers.places[fibers.current])) _longjmp(fibers.main, 1);
 }
 
 inline void run_current() {
@@ -105,7 +110,10 @@ inline void run_current() {
 
 inline void resume(int thread) {
     fibers.current = threadIdx.x = thread;
-    swapcontext(&fibers.main, &fibers.contexts[thread]);
+    if (_setjmp(fibers.main)) return;
+    if (fibers.started[thread]) _longjmp(fibers.places[thread], 1);
+    fibers.started[thread] = true;
+    setcontext(&fibers.contexts[thread]);
 }
 
 /// Lets threads first to last go on if all of them wait for the same thing.
@@ -127,6 +135,7 @@ inline void run_block(int block, bool backwards, std::function<void()> body) {
         fibers.contexts[i].uc_link = nullptr;
         makecontext(&fibers.contexts[i], run_current, 0);
         fibers.states[i] = RUNS;
+        fibers.started[i] = false;
     }
     for (bool going = true; going;) {
         going = false;

@@ -6,6 +6,7 @@ Distances and means are computed with whole numbers and fractions, exponentials 
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 
 import mpmath
@@ -58,6 +59,7 @@ class Exact:
         below = self.scores.max(axis=1, keepdims=True) - self.scores
         return np.array([[float(self.square * g) for g in row] for row in below])
 
+    @cached_property
     def shares(self):
         """Soft assignments with fifty digits."""
         gamma = mpmath.mpf(self.parameters.inverse_temperature) * mpmath.mpf(1)
@@ -65,7 +67,7 @@ class Exact:
         rows = []
         for row in self.away:
             weights = [mpmath.exp(-gamma * unit * (int(a) - int(min(row)))) for a in row]
-            rows.append([w / sum(weights) for w in weights])
+            rows.append(_normalised(weights))
         return rows
 
     def new_centers(self, assignments, margins):
@@ -80,8 +82,8 @@ class Exact:
 
     def _center(self, j, assignments, margin):
         if self.name.startswith("soft"):
-            column = [row[j] for row in self.shares()]
-            return self._mean(j, [w / sum(column) for w in column]), True
+            column = [row[j] for row in self.shares]
+            return self._mean(j, _normalised(column)), True
         if self.name in ("trimmed", "medoids"):
             return self._chosen(j, assignments, margin)
         own = self._own(assignments)[j]
@@ -133,7 +135,7 @@ class Exact:
             weights = [
                 mpmath.exp(_mp(s - mine[0])) if o else 0 for s, o in zip(z, own, strict=True)
             ]
-            return [w / sum(weights) for w in weights]
+            return _normalised(weights)
         total, threshold = Fraction(0), None
         for r, s in enumerate(mine, start=1):
             total += s
@@ -145,14 +147,23 @@ class Exact:
         self.weights[j] = [float(w) for w in weights]
         fractions = all(isinstance(w, Fraction | int) for w in weights)
         unit = self.unit if fractions else mpmath.mpf(1) / self.unit.denominator
-        return [float(sum(w * int(v) for w, v in zip(weights, column, strict=True)) * unit)
-                for column in self.x.T]  # fmt: skip
+        return [float(_dot(weights, column) * unit) for column in self.x.T]
 
     def _direction(self, j, weights):
         self.weights[j] = [float(w) for w in weights]
-        mean = [_mp(sum(w * int(v) for w, v in zip(weights, col, strict=True))) for col in self.x.T]
+        mean = [_mp(Fraction(_dot(weights, column))) for column in self.x.T]
         length = mpmath.sqrt(sum(m**2 for m in mean))
         return [float(m / length) for m in mean]
+
+
+def _normalised(weights):
+    total = sum(weights)
+    return [w / total for w in weights]
+
+
+def _dot(weights, column):
+    """The exact sum of products; most weights are zero, and fractions are slow."""
+    return sum(w * int(v) for w, v in zip(weights, column, strict=True) if w)
 
 
 def _mp(fraction):

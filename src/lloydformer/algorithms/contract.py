@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from numpy import ndarray
+
+from lloydformer.numerics.noise import gumbel
 
 
 @runtime_checkable
@@ -59,6 +62,18 @@ def squared_distances(
     """Return all |x_i - c_j|^2, computed by differences."""
     # as the circuits do: the expansion |x|^2 - 2 xc + |c|^2 is not 0 for equal rows
     return ((points[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
+
+
+def draw_noise(
+    seed: int, layer: int, head: str, n_clusters: int, rows: Int[ndarray, " n"]
+) -> Float[ndarray, "k n"]:
+    """Return the Gumbel noise of these rows, the same that circuits, plans and kernels draw."""
+    return gumbel(seed, layer, head, n_clusters, torch.from_numpy(rows)).numpy()
+
+
+def draw_cluster_noise(seed: int, layer: int, head: str, n_clusters: int) -> Float[ndarray, " k"]:
+    """Return the Gumbel noise of clusters: that of row 0."""
+    return draw_noise(seed, layer, head, n_clusters, np.zeros(1, np.int64))[:, 0]
 
 
 def share(best: ndarray, ties: str) -> Float[ndarray, "n k"]:

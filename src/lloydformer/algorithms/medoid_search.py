@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy import ndarray
 
-from lloydformer.numerics.noise import gumbel
+from lloydformer.algorithms.contract import draw_cluster_noise, draw_noise
 from lloydformer.numerics.search_constants import EXCHANGE_GAIN, RELOCATION_GAIN, SPLIT_SHARPNESS
 
 
@@ -160,7 +159,7 @@ class MedoidSearch:
         before, k = self.loss, len(self.medoids)
         medoids, changed = self.medoids, self.changed.copy()
         errors = np.bincount(self.labels, self.w * self.r, minlength=k)  # parts of the loss
-        noise = gumbel(seed, layer, "grow", k, torch.zeros(1, dtype=torch.long))[:, 0].numpy()
+        noise = draw_cluster_noise(seed, layer, "grow", k)
         with np.errstate(divide="ignore"):  # clusters without error are not split
             order = np.argsort(-(SPLIT_SHARPNESS * np.log(errors) + noise), kind="stable")
         for j in [int(j) for j in order if errors[j] > 0][:n_moved]:
@@ -174,7 +173,7 @@ class MedoidSearch:
         self.descend(1, slack)
         if self.loss < (1 - RELOCATION_GAIN) * before:
             return True
-        # undo everything, also which clusters were examined
+        # undo everything, including which clusters were examined
         self.medoids, self.changed = medoids, changed
         return False
 
@@ -200,9 +199,7 @@ class MedoidSearch:
                 best_gain, best = gain, middles
         if best:
             new, remaining = best
-            self.replace_medoids(
-                np.where(np.arange(len(self.medoids)) == j, remaining, self.medoids)
-            )
+            self.replace_medoid(j, remaining)
             self.replace_medoids(np.append(self.medoids, new))
 
     def gains(self, candidates: ndarray, rows: ndarray | None = None) -> ndarray:
@@ -224,9 +221,7 @@ class MedoidSearch:
         c, j = np.unravel_index(np.argmax(gains), gains.shape)
         if gains[c, j] <= EXCHANGE_GAIN * self.loss:
             return False
-        self.replace_medoids(
-            np.where(np.arange(len(self.medoids)) == j, candidates[c], self.medoids)
-        )
+        self.replace_medoid(int(j), int(candidates[c]))
         return True
 
     def exchange_all(self, candidates: ndarray) -> bool:
@@ -252,11 +247,17 @@ class MedoidSearch:
         number: distinguishes several draws in one layer.
         """
         rows = np.arange(len(self.points)) if rows is None else rows
-        noise = gumbel(seed, layer, "drawn", number + 1, torch.from_numpy(rows))[number].numpy()
+        noise = draw_noise(seed, layer, "drawn", number + 1, rows)[number]
         with np.errstate(divide="ignore"):  # log 0 is -inf: such rows are not drawn
             scores = np.log(self.w[rows] * self.r[rows]) + noise
         order = np.argsort(-scores, kind="stable")[:count]
         return rows[order[scores[order] > -np.inf]]
+
+    def replace_medoid(self, j: int, row: int) -> None:
+        """Make a row the medoid of cluster j."""
+        medoids = self.medoids.copy()
+        medoids[j] = row
+        self.replace_medoids(medoids)
 
     def replace_medoids(self, medoids: ndarray, removed: int | None = None) -> None:
         """Replace the medoids, and count the rows that change their cluster.

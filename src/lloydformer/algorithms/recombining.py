@@ -6,13 +6,11 @@ docs/recombining.md describes the algorithm.
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from numpy import ndarray
 
-from lloydformer.algorithms.contract import squared_distances
+from lloydformer.algorithms.contract import draw_cluster_noise, draw_noise, squared_distances
 from lloydformer.algorithms.relocating import Relocating, WeightedPoints
-from lloydformer.numerics.noise import gumbel
 from lloydformer.numerics.search_constants import SAME_SOLUTION, TIE
 
 
@@ -193,8 +191,8 @@ class Recombining:
         self, problem: WeightedPoints, pool: list[Solution], number: int, mutate: bool
     ) -> Float[ndarray, "k d"]:
         """Return the centers that child `number` begins with."""
-        noise = gumbel(self.seed, number, "parents", len(pool), torch.zeros(1, dtype=torch.long))
-        parents = [pool[p] for p in np.argsort(-noise[:, 0].numpy(), kind="stable")[:2]]
+        noise = draw_cluster_noise(self.seed, number, "parents", len(pool))
+        parents = [pool[p] for p in np.argsort(-noise, kind="stable")[:2]]
         centers = np.concatenate([parent.centers for parent in parents])
         masses = np.concatenate([parent.masses for parent in parents])
         centers = merge_centers(centers, masses, len(parents[0].centers))
@@ -207,11 +205,10 @@ class Recombining:
 
         The point is drawn by $\log w_i r_i + g$ with the distances to the other centers.
         """
-        rows, centers = torch.arange(len(problem.points)), centers.copy()
-        noise = gumbel(self.seed, number, "dropped", len(centers), rows[:1])[:, 0].numpy()
-        dropped = int(np.argmax(noise))
+        rows, centers = np.arange(len(problem.points)), centers.copy()
+        dropped = np.argmax(draw_cluster_noise(self.seed, number, "dropped", len(centers)))
         r = squared_distances(problem.points, np.delete(centers, dropped, axis=0)).min(axis=1)
-        noise = gumbel(self.seed, number, "planted", 1, rows)[0].numpy()
+        noise = draw_noise(self.seed, number, "planted", 1, rows)[0]
         with np.errstate(divide="ignore"):  # points at a center or without weight are drawn last
             drawn = int(np.argmax(np.log(problem.weights * r) + noise))
         centers[dropped] = problem.points[drawn]

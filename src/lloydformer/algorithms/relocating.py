@@ -6,12 +6,10 @@ docs/relocating.md describes the algorithm and how it was found.
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from numpy import ndarray
 
-from lloydformer.algorithms.contract import squared_distances
-from lloydformer.numerics.noise import gumbel
+from lloydformer.algorithms.contract import draw_cluster_noise, draw_noise, squared_distances
 from lloydformer.numerics.search_constants import (
     RELOCATION_GAIN,
     REMOVAL_CANDIDATES,
@@ -207,9 +205,9 @@ class Relocating:
         labels, _, r, _ = problem.two_nearest(centers)
         # the part of the objective of each cluster
         errors = np.bincount(labels, problem.weights * r, minlength=len(centers))
-        noise = gumbel(self.seed, layer, "grow", len(centers), torch.zeros(1, dtype=torch.long))
+        noise = draw_cluster_noise(self.seed, layer, "grow", len(centers))
         with np.errstate(divide="ignore"):  # clusters without error are drawn last
-            scores = SPLIT_SHARPNESS * np.log(errors) + noise[:, 0].numpy()
+            scores = SPLIT_SHARPNESS * np.log(errors) + noise
         means, more = problem.lloyd(centers)[0], []
         for b in np.argsort(-scores, kind="stable")[:n_moved]:
             gain, near, rest = self.halve(problem, centers, int(b), layer)
@@ -230,7 +228,7 @@ class Relocating:
         labels, _, r, _ = problem.two_nearest(centers)
         own = np.flatnonzero((labels == b) & (problem.weights > 0))
         x, w, best = problem.points[own], problem.weights[own], (0.0, centers[b], centers[b])
-        noise = gumbel(self.seed, layer, "drawn", self.n_draws, torch.from_numpy(own)).numpy()
+        noise = draw_noise(self.seed, layer, "drawn", self.n_draws, own)
         for g in noise if len(own) else []:
             with np.errstate(divide="ignore"):  # points at the center are drawn last
                 drawn = x[np.argmax(np.log(w * r[own]) + g)]

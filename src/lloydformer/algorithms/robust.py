@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from lloydformer.algorithms.contract import squared_distances
+from lloydformer.algorithms.contract import draw_noise, squared_distances
 from lloydformer.algorithms.lloyd import Lloyd
-from lloydformer.numerics.noise import gumbel
 
 # Shares of points are 1/m with m <= k centers that are equally near, so different shares, and
 # squared distances of codes, are at least 1/k^2 apart: smaller differences are rounding.
@@ -139,7 +137,7 @@ class Medoids(Lloyd):
     ) -> tuple[Float[ndarray, "k n"], Float[ndarray, " k"]]:
         """Return the scores with noise, and the largest one for each center."""
         n, k = assignments.shape
-        noise = gumbel(self.seed, iteration, "decoder_cross", k, torch.arange(n)).numpy()
+        noise = draw_noise(self.seed, iteration, "decoder_cross", k, np.arange(n))
         lowered = self.separation * code_distances(assignments)  # by 2 delta in other clusters
         scores = -squared_distances(points, centers).T - lowered + noise
         return scores, scores.max(axis=1)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lloydformer.circuits.subspaces import HALF, POSITION, SQUARED_NORM, Space, Subspace
+from lloydformer.numerics.checks import require
 
 
 @runtime_checkable
@@ -48,8 +49,8 @@ class Quadratic:
     symbol = "N"
 
     def __post_init__(self) -> None:
-        if self.unit not in ("square", "rectified"):
-            raise ValueError(f'unit: found {self.unit!r}; pass "square" or "rectified"')
+        known = self.unit in ("square", "rectified")
+        require(known, "unit", self.unit, 'pass "square" or "rectified"')
 
     @property
     def subspaces(self) -> frozenset[Subspace]:

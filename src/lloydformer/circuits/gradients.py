@@ -119,7 +119,7 @@ def warn_without_gradient(circuit: nn.Module) -> None:
 
 
 def map_heads(recipe: R, change: Callable[[str, Head], Head]) -> R:
-    """Return the recipe with every head changed, also those that share a slot.
+    """Return the recipe with every head changed, including heads that share a slot.
 
     change: takes the slot of a head, or the name of its stage, and the head.
     """

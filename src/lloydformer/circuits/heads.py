@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lloydformer.circuits.activations import NOTHING, Context
-from lloydformer.circuits.activations.contract import HeadActivation, require
+from lloydformer.circuits.activations.contract import HeadActivation
 from lloydformer.circuits.projections import Dense, Number, Projection
 from lloydformer.circuits.scores import Score
 from lloydformer.circuits.subspaces import Space, Subspace
+from lloydformer.numerics.checks import require
 
 # Numbers of a modulation by kind, (*b, q, count); q is the number of queries, or 1 for all.
 Numbers = Mapping[str, Tensor]

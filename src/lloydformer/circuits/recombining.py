@@ -7,7 +7,6 @@ explained and proved in docs/recombining-circuit.md. Tokens and heads are those 
 from dataclasses import replace
 
 from lloydformer.circuits.activations import Identity, Linear, Ranked
-from lloydformer.circuits.activations.contract import require_fraction
 from lloydformer.circuits.feedforward import Difference, Product, squared_distance, times
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import copy, on
@@ -15,7 +14,6 @@ from lloydformer.circuits.relocating import (
     APART,
     CENTER,
     CODE,
-    FIRST,
     GAIN,
     HERE,
     INNER,
@@ -35,16 +33,19 @@ from lloydformer.circuits.relocating import (
     first_of_equals,
     itself,
     judge,
+    least,
     only_token,
     relocating,
     replace_position,
     settle,
     total,
+    twin_or_itself,
 )
 from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.stages import PairedCounts, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
-from lloydformer.numerics.checks import check_count
+from lloydformer.numerics.checks import check_count, require_fraction
+from lloydformer.numerics.search_constants import RELOCATION_GAIN, SAME_SOLUTION
 
 # Centers: number of their points. Of a pair: that of both.
 MASS = Subspace("mass", "w")
@@ -78,12 +79,10 @@ def merge() -> Sublayer:
     both = copy(NAME, WEIGHTED) + copy(TWIN, WEIGHTED) + FAINT * copy(TWIN, ASSIGNMENT)
     mean = copy(POSITION, OTHER) + CODE
     by_mass = Head(DotProduct(), Linear(), both, on(WEIGHTED) + CODE, mean)
-    cheaper = -copy(ONE, COST) + -copy(ONE, VOID, power=1.0)
+    cheaper = least(COST, VOID)
     of_partner = copy(POSITION, CENTER) + copy(NAME, TWIN) + copy(ABSENT, VOID)
     partner = on(COST, VOID, MASS) + copy(NAME, NEAR) + copy(OTHER, CENTER)
     pair = copy(NAME, TWIN) + on(NEAR, MASS) + copy(CENTER, POSITION)
-    # a center reads the merged one if it has its name (score 1), else itself (score 1/2)
-    place = Head(DotProduct(), FIRST, on(NAME), copy(TWIN, NAME) + 0.5 * on(NAME), HERE + on(MASS))
     vanish = Head(DotProduct(), Identity(), on(NAME), copy(NEAR, NAME), copy(ONE, ABSENT))
     stages = (
         Stage("each", "partners", of=("united",), along="united"),
@@ -105,7 +104,8 @@ def merge() -> Sublayer:
         ),
         Stage("replace", "united")
         .read("self", itself(-on(POSITION, MASS)), "united")
-        .read("place", place, "united", "pair")
+        # the merged center takes the place of the first of the two, its twin
+        .read("place", twin_or_itself(HERE + on(MASS)), "united", "pair")
         .read("vanish", vanish, "pair"),
     )
     return Sublayer("merge", stages, repeated="merges")
@@ -129,8 +129,7 @@ def enter(same: float) -> Sublayer:
     The better one comes first. A child whose objective is that of a parent, up to the fraction
     `same`, is not taken.
     """
-    lower = -copy(ONE, OBJECTIVE) + -copy(ONE, VOID, power=1.0)
-    lowest = best(lower, HERE, OBJECTIVE, VOID)
+    lowest = best(least(OBJECTIVE, VOID), HERE, OBJECTIVE, VOID)
     second_lowest = replace(lowest, activation=Ranked(1))
     # (same J)^2 - (J - J')^2, which is 0 or more if the two objectives are the same
     alike = (
@@ -168,7 +167,11 @@ def enter(same: float) -> Sublayer:
 
 
 def recombining(
-    n_moved: int = 5, n_draws: int = 3, n_steps: int = 2, margin: float = 1e-6, same: float = 1e-6
+    n_moved: int = 5,
+    n_draws: int = 3,
+    n_steps: int = 2,
+    margin: float = RELOCATION_GAIN,
+    same: float = SAME_SOLUTION,
 ) -> Staged:
     r"""Return the recipe that makes a child of two solutions, and keeps the two best of the three.
 

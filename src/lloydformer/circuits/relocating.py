@@ -9,7 +9,6 @@ that are defined first.
 from dataclasses import replace
 
 from lloydformer.circuits.activations import FirstOfEquals, Identity, LimitingSoftmax, Lots, Ranked
-from lloydformer.circuits.activations.contract import require_fraction
 from lloydformer.circuits.feedforward import squared_distance, times
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import Projection, copy, on, separated
@@ -17,7 +16,13 @@ from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import Counts, SizeKind, Stage, Staged, Sublayer
 from lloydformer.circuits.subspaces import ABSENT, ASSIGNMENT, NAME, ONE, POSITION, Subspace
 from lloydformer.circuits.tokens import plain
-from lloydformer.numerics.checks import check_count
+from lloydformer.numerics.checks import check_count, require_fraction
+from lloydformer.numerics.search_constants import (
+    EXCHANGE_GAIN,
+    RELOCATION_GAIN,
+    REMOVAL_CANDIDATES,
+    SPLIT_SHARPNESS,
+)
 
 # ---- Tokens: what their subspaces hold; zero where nothing is said -------------------------------
 
@@ -106,6 +111,16 @@ def member_sum(number: Subspace) -> Head:
 def best(query: Projection, value: Projection, *keys: Subspace) -> Head:
     """Return the head that reads the value of the key with the largest score."""
     return Head(DotProduct(), FIRST, query, on(*keys), value)
+
+
+def least(number: Subspace, excluded: Subspace) -> Projection:
+    """Return the query for the least number; keys that are 1 in `excluded` score delta lower."""
+    return -copy(ONE, number) + -copy(ONE, excluded, power=1.0)
+
+
+def twin_or_itself(value: Projection) -> Head:
+    """Return the head that reads the key whose twin is the token (score 1), else itself (1/2)."""
+    return Head(DotProduct(), FIRST, on(NAME), copy(TWIN, NAME) + 0.5 * on(NAME), value)
 
 
 def first_of_equals(query: Projection, value: Projection, *keys: Subspace) -> Head:
@@ -214,20 +229,19 @@ def settle() -> Sublayer:
 
 def prune() -> Sublayer:
     """Return the sub-layer that removes a center: the best of proposals without one candidate."""
-    useless = -copy(ONE, UTILITY) + -copy(ONE, ABSENT, power=1.0)
-    named = on(NAME) + copy(ABSENT, VOID)
-    least = Head(DotProduct(), Ranked(in_order=True), useless, on(UTILITY, ABSENT), named)
+    useless, named = least(UTILITY, ABSENT), on(NAME) + copy(ABSENT, VOID)
+    remove = Head(DotProduct(), Ranked(in_order=True), useless, on(UTILITY, ABSENT), named)
     vanish = Head(DotProduct(), Identity(), on(NAME), on(NAME), copy(ONE, ABSENT))
     present = copy(ONE, VOID) + -copy(ABSENT, VOID)
-    lower = -copy(ONE, OBJECTIVE) + -copy(ONE, VOID, power=1.0)
-    least_objective = first_of_equals(lower, on(POSITION, ABSENT), OBJECTIVE, VOID)
+    lower, found = least(OBJECTIVE, VOID), on(POSITION, ABSENT)
+    least_objective = first_of_equals(lower, found, OBJECTIVE, VOID)
     stages = (
         Stage("assign", "members", of=("points",))
         .read("nearest", NEAREST, "slots")
         .read("second", SECOND, "slots")
         .then(*SECOND_LESS_FIRST),
         Stage("utility", "valued", of=("slots",)).read("sum", member_sum(UTILITY), "members"),
-        Stage("rank", "ranked", of=("candidates",)).read("least", least, "valued"),
+        Stage("rank", "ranked", of=("candidates",)).read("least", remove, "valued"),
         # one proposal for each candidate, in which it is absent
         Stage("each", "verdicts", of=("ranked",), along="ranked"),
         Stage("vanish", "proposals", of=("slots",), along="ranked").read("one", vanish, "verdicts"),
@@ -259,20 +273,25 @@ def keep(margin: float) -> Sublayer:
         replace_position("gather", "found", "centers")
         .read("seat", SEAT, "slots")
         .read("hear", only_token(on(OBJECTIVE)), "after"),
-        Stage("stand", "standing", of=("centers",)).read(
-            "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
-        ),
-        choose_lower_objective("found"),
+        *choose_lower_objective("found", margin),
     )
     return Sublayer("keep", stages)
 
 
-def choose_lower_objective(proposed: str) -> Stage:
-    """Return the last stage: centers become those of `standing` or of a proposal that is lower."""
+def choose_lower_objective(proposed: str, margin: float) -> tuple[Stage, Stage]:
+    """Return the last stages: centers stay, or become those of the lowest proposal.
+
+    A proposal must be lower by the fraction `margin`: `standing` are the centers with their
+    objective lowered by it.
+    """
     lowest = best(-copy(ONE, OBJECTIVE), HERE, OBJECTIVE)
-    return replace_position("choose", "centers").read(
+    stand = Stage("stand", "standing", of=("centers",)).read(
+        "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
+    )
+    choose = replace_position("choose", "centers").read(
         "best", lowest, "standing", proposed, across=True
     )
+    return stand, choose
 
 
 def exchange(margin: float) -> Sublayer:
@@ -280,8 +299,6 @@ def exchange(margin: float) -> Sublayer:
     draw = Head(DotProduct(), Lots(1.0, Ranked()), copy(ONE, ERROR), on(ERROR), HERE)
     named_cost = copy(UTILITY, OBJECTIVE) + on(NAME)
     cheapest = Head(DotProduct(), FIRST, -copy(ONE, UTILITY), on(UTILITY), named_cost)
-    # a medoid reads the candidate if it is the one that goes (score 1), else itself (score 1/2)
-    place = Head(DotProduct(), FIRST, on(NAME), copy(TWIN, NAME) + 0.5 * on(NAME), HERE)
     stages = (
         assign_points("assign", "assigned", "centers"),
         judge("judge", "before", "assigned"),
@@ -309,12 +326,10 @@ def exchange(margin: float) -> Sublayer:
         .read("least", cheapest, "medoids"),
         Stage("address", "offer").read("hear", only_token(copy(NAME, TWIN)), "verdicts"),
         replace_position("replace", "proposals", "centers", along="candidates")
-        .read("place", place, "proposals", "offer")
+        # the medoid that goes is the twin of the candidate
+        .read("place", twin_or_itself(HERE), "proposals", "offer")
         .read("hear", only_token(on(OBJECTIVE)), "verdicts"),
-        Stage("stand", "standing", of=("centers",)).read(
-            "hear", only_token((1 - margin) * on(OBJECTIVE)), "before"
-        ),
-        choose_lower_objective("proposals"),
+        *choose_lower_objective("proposals", margin),
     )
     return Sublayer("exchange", stages)
 
@@ -325,9 +340,9 @@ def exchange(margin: float) -> Sublayer:
 def relocating(
     n_moved: int = 5,
     n_draws: int = 3,
-    n_candidates: int = 64,
-    sharpness: float = 2.0,
-    margin: float = 1e-6,
+    n_candidates: int = REMOVAL_CANDIDATES,
+    sharpness: float = SPLIT_SHARPNESS,
+    margin: float = RELOCATION_GAIN,
 ) -> Staged:
     r"""Return the recipe that relocates some centers if this lowers the objective.
 
@@ -392,7 +407,7 @@ def relocating(
     )
 
 
-def medoids_swap(n_draws: int = 4, margin: float = 1e-9) -> Staged:
+def medoids_swap(n_draws: int = 4, margin: float = EXCHANGE_GAIN) -> Staged:
     r"""Return the recipe that exchanges a medoid with a drawn point if this lowers the loss.
 
     Candidates are drawn without replacement in proportion to their squared distance to their

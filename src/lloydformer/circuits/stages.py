@@ -16,6 +16,7 @@ from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import ASSIGNMENT, ONE, POSITION, Space, Subspace
 from lloydformer.circuits.tokens import Tokens
+from lloydformer.numerics.checks import check_count
 
 # The size of a subspace: d, the number of codes, or 1.
 SizeKind = Literal["position", "code", "number"]
@@ -104,7 +105,15 @@ class Stage:
 class Sublayer:
     """A sequence of stages.
 
-    repeated: the initial set for each of whose tokens it runs once; True is `spares`.
+    Attributes
+    ----------
+    name : str
+        Of the sub-layer, within its recipe.
+    stages : tuple of Stage
+        The stages, in the order in which they run.
+    repeated : bool or str
+        False: the stages run once. The name of an initial set: they run once for each of its
+        tokens. True is the set `spares`.
     """
 
     name: str
@@ -113,7 +122,7 @@ class Sublayer:
 
     @property
     def counted(self) -> str:
-        """The set for each of whose tokens it runs; if it runs once, `verdict`, of one token."""
+        """The set whose size is the number of runs; `verdict`, which has one token, for one run."""
         if isinstance(self.repeated, str):
             return self.repeated
         return "spares" if self.repeated else "verdict"
@@ -157,9 +166,7 @@ class Counts:
 
     def __post_init__(self) -> None:
         for name in ("spares", "draws", "candidates"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}: found {value!r}; pass an integer, 1 or more")
+            check_count(name, getattr(self, name))
 
     def within(self, n_clusters: int) -> dict[str, int]:
         """Return the size of each of these sets for k clusters."""

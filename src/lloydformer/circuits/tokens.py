@@ -66,7 +66,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class Tokens:
-    """How points and centers are embedded as tokens.
+    """The embedding of points and centers as tokens.
 
     Attributes
     ----------

@@ -37,6 +37,7 @@ _MISSING = (
 )
 _OTHERS = "none ? - -- NaT #DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL!"
 MISSING_VALUES = frozenset(["", "#N/A N/A", *_MISSING.split(), *_OTHERS.split()])
+# A number with a decimal comma; and one that may be thousands as well, as 1.234 or 1,234.
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}[.,]\d{3}\s*")
 # Numbers of four digits that a header may have as years. Beyond them they are taken for values.

@@ -7,6 +7,7 @@ errors: what pyarrow refuses is read again.
 import csv
 import io
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -30,6 +31,7 @@ from lloydformer.data.csv_format import (
 from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile, is_utf8
+from lloydformer.data.typed_tables import find_pyarrow
 
 # Rows of a batch in Python; bounds memory, as a text takes several times the room of its number.
 _ROWS = 1 << 14
@@ -135,46 +137,43 @@ def open_csv(text: TextFile, options: TableOptions, kind: str) -> "CsvTable":
 
     `kind`: the ending of the file's name, which suggests a separator.
     """
-    written = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
-    with closing(csv_records(text, written)) as records:
-        header = read_header(text.name, records, written.decimal, options)
-    return CsvTable(text, written, header, options)
+    csv_format = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
+    with closing(csv_records(text, csv_format)) as records:
+        header = read_header(text.name, records, csv_format.decimal, options)
+    return CsvTable(text, csv_format, header, options)
 
 
 class CsvTable(RecordTable):
-    """A CSV file; `written` says how it is written."""
+    """A CSV file; `csv_format` says how it is written."""
 
     def __init__(
-        self, text: TextFile, written: CsvFormat, header: TableHeader, options: TableOptions
+        self, text: TextFile, csv_format: CsvFormat, header: TableHeader, options: TableOptions
     ) -> None:
-        records = partial(csv_records, text, written)
-        super().__init__(text.name, header, written.decimal, options, records)
-        self.text, self.written = text, written
-        if written.notes:
+        records = partial(csv_records, text, csv_format)
+        super().__init__(text.name, header, csv_format.decimal, options, records)
+        self.text, self.csv_format = text, csv_format
+        if csv_format.notes:
             more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
-            self.notes = [f"{self.name}: recognised {', '.join(written.notes)}{more}"]
+            self.notes = [f"{self.name}: recognised {', '.join(csv_format.notes)}{more}"]
+        # A float64 and its separator take at most 25 bytes, so that rows of numbers fit.
         self._block = max(_BLOCK, 64 * self.width)
 
     def batches(
         self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
     ) -> Iterator[TableBatch]:
-        try:
-            import pyarrow
-            import pyarrow.csv
-        except ImportError:
-            pyarrow = None
-        if pyarrow is None or self.written.sep == " ":  # to pyarrow every space separates
+        if find_pyarrow() is None or self.csv_format.sep == " ":  # to pyarrow every space separates
             yield from super().batches(numbers, texts, skip)
             return
+        import pyarrow.csv
+
         count = 0
         try:
-            with self._open_with_pyarrow(pyarrow, numbers, texts) as stream:
-                for batch in stream:
-                    columns = [c.to_numpy(zero_copy_only=False) for c in batch.columns]
-                    none = np.empty((batch.num_rows, 0))
-                    points = np.column_stack([none, *columns[: len(numbers)]])
-                    yield TableBatch(points, columns[len(numbers) :])
-                    count += batch.num_rows
+            for batch in self._read_with_pyarrow(pyarrow, numbers, texts):
+                columns = [c.to_numpy(zero_copy_only=False) for c in batch.columns]
+                none = np.empty((batch.num_rows, 0))
+                points = np.column_stack([none, *columns[: len(numbers)]])
+                yield TableBatch(points, columns[len(numbers) :])
+                count += batch.num_rows
             return
         except (pyarrow.ArrowInvalid, UnicodeError) as error:
             if "Empty CSV" in str(error):
@@ -198,14 +197,17 @@ class CsvTable(RecordTable):
         # What only pyarrow refuses, such as blank lines that hold spaces, is read in Python.
         yield from super().batches(numbers, texts, skip=count)
 
-    def _open_with_pyarrow(self, arrow: Any, numbers: Sequence[int], texts: Sequence[int]) -> Any:
-        # Threads of pyarrow read ahead. One that called Python after an error would abort the
-        # process at its end. So pyarrow gets a file or a buffer that it reads alone.
-        plain = self.text.is_plain and is_utf8(self.written.encoding)
+    def _read_with_pyarrow(
+        self, arrow: Any, numbers: Sequence[int], texts: Sequence[int]
+    ) -> Iterator[Any]:
+        # Threads of pyarrow read ahead, and must not call Python: one that did so after an error,
+        # while the interpreter ends, would abort the process. So pyarrow gets a file, or memory.
+        lent, plain = memoryview(b""), self.text.is_plain and is_utf8(self.csv_format.encoding)
         if isinstance(self.text.source, Path) and plain:
             file = arrow.OSFile(str(self.text.source))
         else:
-            file = arrow.BufferReader(self.text.to_utf8(self.written.encoding))
+            lent = memoryview(self.text.to_utf8(self.csv_format.encoding))
+            file = arrow.BufferReader(lent)
         labels = [str(i) for i in range(self.width)]
         types = {labels[i]: arrow.float64() for i in numbers}
         types |= {labels[i]: arrow.string() for i in texts}
@@ -214,17 +216,37 @@ class CsvTable(RecordTable):
             skip_rows=self.header.lines if self.names else 0,
             block_size=self._block,
         )
-        parse = arrow.csv.ParseOptions(delimiter=self.written.sep, newlines_in_values=True)
+        parse = arrow.csv.ParseOptions(delimiter=self.csv_format.sep, newlines_in_values=True)
         convert = arrow.csv.ConvertOptions(
             column_types=types,
             include_columns=[labels[i] for i in (*numbers, *texts)],
             null_values=list(MISSING_VALUES),
             decimal_point=self.decimal,
         )
-        return arrow.csv.open_csv(file, read, parse, convert)
+        try:
+            yield from arrow.csv.open_csv(file, read, parse, convert)
+        finally:
+            del file  # it has the memory, too
+            _take_back(lent)
 
 
-def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
+def _take_back(lent: memoryview) -> None:
+    """Wait until pyarrow has released memory that Python owns.
+
+    A thread of pyarrow that is still busy after an error releases it last, and takes the GIL for
+    that. While the interpreter ends, the GIL ends the thread, and with it the process.
+    """
+    # At most some blocks are being parsed, which takes less than a second. After 30 seconds
+    # something else holds the memory, and the command must not hang.
+    for _ in range(30_000):
+        try:
+            return lent.release()
+        except BufferError:  # pyarrow still has it
+            time.sleep(0.001)
+    return None
+
+
+def csv_records(text: TextFile, csv_format: CsvFormat) -> Generator[Record]:
     """Yield each record that is not blank: its first line, its last line, its fields.
 
     Bytes that are not text in this encoding become surrogates. Raises `ValueError` for an open
@@ -244,10 +266,10 @@ def csv_records(text: TextFile, written: CsvFormat) -> Generator[Record]:
             yield line
 
     with text.open() as raw:
-        encoding = "utf-8-sig" if is_utf8(written.encoding) else written.encoding
+        encoding = "utf-8-sig" if is_utf8(csv_format.encoding) else csv_format.encoding
         file = io.TextIOWrapper(raw, encoding, "surrogateescape", newline="")
         lines, line = read_lines(file), 1
-        reader = csv_reader(lines, written.sep)
+        reader = csv_reader(lines, csv_format.sep)
         try:
             for row in reader:
                 quotes = 0

@@ -44,7 +44,7 @@ class FileRange:
         Row groups of a Parquet file, rows of an NPY file, bytes of a text (stop -1: to its end).
     first_row : int or None
         The number of the first row in the file, if it is known.
-    written : CsvFormat
+    csv_format : CsvFormat
         How a text is written.
     """
 
@@ -52,7 +52,7 @@ class FileRange:
     start: int
     stop: int
     first_row: int | None = None
-    written: CsvFormat = CsvFormat()  # noqa: RUF009 (frozen)
+    csv_format: CsvFormat = CsvFormat()  # noqa: RUF009 (frozen)
 
     @property
     def words(self) -> str:
@@ -242,10 +242,10 @@ class RemoteText(RemoteFile):
             skip = ends[lines - 1] if lines <= len(ends) else len(begin)
         # Ranges are cut at "\n"; a text with other ends of lines or a compressed one is one range.
         if b"\n" not in begin or not text.is_plain:
-            return [FileRange(header, skip, -1, 0, table.written)]
+            return [FileRange(header, skip, -1, 0, table.csv_format)]
         stop = self.fs.size(self.path)
         starts = [*range(skip, max(stop, skip + 1), size), stop]
-        return [FileRange(header, a, b, None, table.written) for a, b in pairwise(starts)]
+        return [FileRange(header, a, b, None, table.csv_format) for a, b in pairwise(starts)]
 
     def read(self, part: FileRange, columns: Sequence[int]) -> np.ndarray:
         from fsspec.utils import read_block
@@ -263,6 +263,6 @@ class RemoteText(RemoteFile):
                 content = read_block(file, start, part.stop - 1 - start, b"\n")
         text = TextFile(part.words, content, plain=True)
         no_lines = TableHeader(header.width, 0, header.names)  # the header is not in this range
-        table = CsvTable(text, part.written, no_lines, header.options)
+        table = CsvTable(text, part.csv_format, no_lines, header.options)
         batches = [batch.numbers for batch in table.batches(columns, [])] if content.strip() else []
         return np.concatenate([np.empty((0, len(columns))), *batches])

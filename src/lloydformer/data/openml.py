@@ -37,8 +37,10 @@ _DEADLINE = 900.0
 _LARGEST = 1 << 29
 # HTTP status of OpenML for a data set that it does not have.
 _UNKNOWN = 412
+# Columns of OpenML that are no coordinates of a point.
 _NOT_POINTS = ("target", "ignore", "row_identifier")
 
+# ARFF: a text between quotes; a line that declares a column, its name and its type; a value.
 _QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+?)\s*(\{{.*\}}|\s\w+.*)", re.IGNORECASE)
 _VALUE = re.compile(rf"\s*({_QUOTED}|[^,]*?)\s*(?:,|$)")
@@ -53,9 +55,8 @@ def read_openml(source: str, options: TableOptions) -> ArrayTable:
     parts = OPENML_NAME.fullmatch(text)
     if parts is None:
         raise ValueError(f"{source}: pass openml:NAME, openml:NAME@VERSION or openml:NUMBER")
-    own = find_in_data_folder(text)
-    if own is not None:
-        return ArrayTable(source, read_npz(own), options)
+    if (local := find_in_data_folder(text)) is not None:
+        return ArrayTable(source, read_npz(local), options)
     path = cache_folder("openml") / f"{text}.npz"
     card = path.with_suffix(".json")
     if not card.exists():
@@ -104,7 +105,6 @@ def _fetch_set(name: str, version: str | None) -> tuple[dict[str, Any], np.ndarr
     columns = []
     for feature in features if isinstance(features, list) else [features]:
         label = str(_at(feature, "name"))
-        # Targets and row numbers are no coordinates of a point.
         if not any(feature.get(f"is_{kind}") == "true" for kind in _NOT_POINTS):
             columns.append(label)
     card: dict[str, Any] = {

@@ -51,8 +51,8 @@ def resolve_path(source: str) -> Path:
     path = Path(source)
     if path.exists() or path.suffix or path.name != source:
         return path
-    if (own := find_in_data_folder(path.name)) is not None:
-        return own
+    if (local := find_in_data_folder(path.name)) is not None:
+        return local
     similar = _similar_path(path)
     did_you_mean = f"did you mean {similar}? Or " if similar else ""
     name = path.name if OPENML_NAME.fullmatch(path.name) else "NAME"
@@ -90,6 +90,7 @@ def _similar_path(path: Path) -> str | None:
     with suppress(OSError):
         for other in islice(path.parent.iterdir(), _COMPARED):
             names |= {other.name: other.name, other.stem: other.name}
+    # 0.75, chosen by hand: a slip or two in a name of usual length.
     similar = get_close_matches(path.name, names, n=1, cutoff=0.75)
     return str(path.with_name(names[similar[0]])) if similar else None
 

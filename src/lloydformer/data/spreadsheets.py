@@ -13,7 +13,8 @@ from lloydformer.data.csv_format import Record, detect_decimal, read_header
 from lloydformer.data.csv_table import RecordTable
 from lloydformer.data.table_options import TableOptions
 
-# Rows in which the decimal point is detected.
+# Rows in which the decimal point is detected: 200 below the header, as many as a header of a text
+# is compared with.
 _SAMPLE = 201
 
 

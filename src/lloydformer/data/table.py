@@ -13,7 +13,11 @@ from lloydformer.data.table_options import TableOptions
 Names = Sequence[str] | None
 # Different words of a column that are remembered. A column with 20 or fewer may hold categories.
 _DISTINCT = 21
+# Names of columns in an error; chosen by hand, so that it stays a line or two.
+_LISTED = 12
+# 1,234: a number of thousands, or one with a decimal comma.
 _COMMA_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
+# 1.234,50 or 1,234.50: marks between thousands, and a decimal point after them.
 _GROUPED = re.compile(
     r"[+-]?[0-9]{1,3}(?:(\.)[0-9]{3}(?:\.[0-9]{3})*,|(,)[0-9]{3}(?:,[0-9]{3})*\.)[0-9]+"
 )
@@ -192,7 +196,7 @@ class Table:
         good = [self.label(i) for i in wanted if found[i].is_numeric]
         few = [self.label(i) for i in bad if found[i].is_categorical]
         names, first, spell = [self.label(i) for i in bad], found[bad[0]], self.options.spell
-        choice = spell("columns", tuple(good)) if len(good) <= 12 else spell("exclude")
+        choice = spell("columns", tuple(good)) if len(good) <= _LISTED else spell("exclude")
         comma = ""
         if _COMMA_THOUSANDS.fullmatch(first.word):
             comma = (
@@ -220,8 +224,8 @@ class Table:
             if found[i].marks_between_thousands
         ]
         raise ValueError(
-            f"{self.name}: {list_names(names, 12)} {'are' if len(bad) > 1 else 'is'} not numeric "
-            f"({first.place}: {first.word[:40]!r}); {remedy}{comma}{''.join(thousands[:1])}"
+            f"{self.name}: {list_names(names, _LISTED)} {'are' if len(bad) > 1 else 'is'} not "
+            f"numeric ({first.place}: {first.word[:40]!r}); {remedy}{comma}{''.join(thousands[:1])}"
         )
 
 

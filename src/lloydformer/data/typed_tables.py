@@ -141,15 +141,23 @@ class ArrowTable(TypedTable):
             yield TableBatch(points, words)
 
 
-def import_pyarrow() -> Any:
-    """Import pyarrow with its readers; raises `ValueError` if it is not installed."""
+def find_pyarrow() -> Any:
+    """Return pyarrow, or None if it is not installed."""
     try:
         import pyarrow
-        import pyarrow.parquet
     except ImportError:
+        return None
+    return pyarrow
+
+
+def import_pyarrow() -> Any:
+    """Import pyarrow with its reader of Parquet; raises `ValueError` if it is not installed."""
+    if find_pyarrow() is None:
         raise ValueError(
             'Parquet files and Arrow streams need pyarrow: pip install "lloydformer[data]"'
-        ) from None
+        )
+    import pyarrow.parquet
+
     return pyarrow
 
 

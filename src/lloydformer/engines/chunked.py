@@ -27,7 +27,7 @@ DrawnBy = Literal["distance", "weight"]
 
 # A thread maps and merges up to 8 neighbouring leaves at a time, which takes fewer messages between
 # threads; fewer leaves if there are fewer than 16 groups, so that no thread waits for the last one.
-_GROUP, _GROUPS = 8, 16
+_LEAVES_PER_GROUP, _FEWEST_GROUPS = 8, 16
 
 
 class Chunked:
@@ -74,6 +74,9 @@ class ChunkedSession(Session):
             groups, most = self._prefetch_groups(), 2 * self._n_threads
             with closing(_map_in_order(self._pool, map_group, groups, most)) as summaries:
                 return merge_tree(fold.merge, summaries)
+
+    # The fold without kernels, also in sessions whose `fold` has some.
+    plain_fold = fold
 
     def run(self, task: Task) -> Any | None:
         return None
@@ -132,8 +135,8 @@ class ChunkedSession(Session):
     @cached_property
     def _groups(self) -> list[Leaves]:
         """Aligned subtrees of the tree of sums; their size changes no bit."""
-        leaves, size = list(leaf_ranges(self.layout)), _GROUP
-        while size > 1 and len(leaves) < size * _GROUPS:
+        leaves, size = list(leaf_ranges(self.layout)), _LEAVES_PER_GROUP
+        while size > 1 and len(leaves) < size * _FEWEST_GROUPS:
             size //= 2
         return [leaves[i : i + size] for i in range(0, len(leaves), size)]
 

@@ -19,7 +19,7 @@ COLUMNS = {
     "distances": (None, None),
     "trimmed": (torch.bool, 0),
 }
-_KINDS = {
+_DTYPES = {
     dtype: torch.empty(0, dtype=dtype).numpy().dtype
     for dtype in (torch.int32, torch.float32, torch.float64, torch.bool)
 }
@@ -84,7 +84,7 @@ class PointState:
             return torch.empty(layout.n_rows, dtype=dtype, device=layout.device)
         # The size of all columns together decides whether they are mapped: a fit uses them at once.
         everything = layout.n_rows * (2 * torch.int32.itemsize + layout.dtype.itemsize)
-        return torch.from_numpy(scratch_array(layout.n_rows, dtype=_KINDS[dtype], of=everything))
+        return torch.from_numpy(scratch_array(layout.n_rows, dtype=_DTYPES[dtype], of=everything))
 
 
 def _write(column: Tensor, values: int | Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 # Bytes of addresses that a thread may take: its stack (8 MB), its heap (64 MB) and a reserve.
-_SPACE = 128 << 20
+_ADDRESS_SPACE = 128 << 20
 # Physical cores that this process may use, by its affinity and its share in a container. They are
 # counted once, as this starts other programs on some systems.
 _count_cores = cache(partial(cpu_count, only_physical_cores=True))
@@ -58,7 +58,7 @@ def startable(n_threads: int) -> int:
     while n_threads > 1 and hasattr(mmap, "MAP_ANONYMOUS"):  # Windows has no such limit
         try:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-            mmap.mmap(-1, n_threads * _SPACE, flags=flags, prot=0).close()
+            mmap.mmap(-1, n_threads * _ADDRESS_SPACE, flags=flags, prot=0).close()
             break
         except OSError:
             n_threads -= 1

@@ -1,9 +1,8 @@
 """Base class of the estimators; each of them only names its recipe and its attributes."""
 
 import math
-import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,6 +52,7 @@ from lloydformer.solving.driver import Interrupted, Restarts, Result, solve
 from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import FitAlgorithm, FitContext, Progress
+from lloydformer.solving.user_warnings import warn_user
 
 # Chunk size of a pass over the labels; bounds temporary memory (labels are indices of 8 bytes).
 _CHUNK = 1 << 18
@@ -155,11 +155,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _prepare(self, opened: Preparation) -> Prepared:
         """Return the plan, initial centers for each restart, and the algorithm of a fit."""
+        if getattr(self, "batch_size", None) is not None:
+            return self._prepare_batches(opened)
         initial = opened.initial
         # A generator: the driver draws initial centers when it needs them, and a resumed fit has
         # those of its checkpoint.
         restarts = Restarts(initial.n_restarts, initial.generate(opened.session))
         return self._plan(opened.rng), restarts, PlanIterations()
+
+    def _prepare_batches(self, opened: Preparation) -> Prepared:
+        """Return the same for a fit by random batches; estimators with `batch_size` have it."""
+        raise NotImplementedError
+
+    # A method, because `CircuitClusterer` checks more of the rows.
+    _read = read
 
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Clusterer":
@@ -195,7 +204,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         >>> lf.SoftKMeans(1).fit([[0.0], [2.0]]).cluster_centers_
         array([[1.]])
         """
-        source = self._read(X, sample_weight, reset=True)
+        # scikit-learn's `KMeans` warns of this. Here the name changes nothing: kernels decide on
+        # bounds themselves.
+        if getattr(self, "algorithm", None) == "elkan" and self.n_clusters == 1:
+            warn_user(
+                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
+                RuntimeWarning,
+            )
+        # Not in `read`: `shards` imports `source`.
+        source: Source = (
+            read_shard(self, X, sample_weight)
+            if isinstance(X, Shard)
+            else self._read(X, sample_weight, reset=True)
+        )
         # Classes of other packages may lack parameters that are newer than they are.
         has_checkpoint = getattr(self, "checkpoint", None) is not None
         if has_checkpoint:
@@ -208,12 +229,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         initial = InitialCenters(self, X, blocks.layout, rng)
         self._n_init = initial.n_restarts  # a name of scikit-learn
         stopped: Interrupted | None = None
-        with ExitStack() as resources:
-            session = resources.enter_context(choose(self.engine, blocks).open(blocks))
-            checkpoint = None
-            if has_checkpoint:
-                opening = open_checkpoint(self, source, session, initial, rng)
-                checkpoint = resources.enter_context(opening)
+        with (
+            choose(self.engine, blocks).open(blocks) as session,
+            (
+                open_checkpoint(self, source, session, initial, rng)
+                if has_checkpoint
+                else nullcontext()
+            ) as checkpoint,
+        ):
             limit, callback = getattr(self, "time_limit", None), self.callback
             deadline = math.inf if limit is None else perf_counter() + float(limit)
             opened = Preparation(initial, blocks, session, rng, deadline)
@@ -261,7 +284,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 count = int(seen.sum())
             message = self._describe_fewer_clusters(count)
             if message is not None:
-                warnings.warn(message, ConvergenceWarning, stacklevel=4)
+                warn_user(message, ConvergenceWarning)
         if result.trimmed is not None and isinstance(labels, Tensor):
             labels.masked_fill_(result.trimmed, -1)
         self.labels_ = source.to_input_kind(labels)
@@ -278,16 +301,6 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             f"Number of distinct clusters ({count}) found smaller than n_clusters "
             f"({self.n_clusters}). Possibly due to duplicate points in X."
         )
-
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        if isinstance(X, Shard):  # not in `read`: `shards` imports `source`
-            if reset:
-                return read_shard(self, X, sample_weight)
-            X = X.rows  # ranks share a fit; each predicts its own rows
-        source = read(self, X, sample_weight, reset=reset)
-        if not self._directions:
-            return source
-        return source.without_zero_rows(getattr(self, "zero_rows", "refuse"))
 
     def _check_size(self, blocks: Blocks) -> None:
         """Raise `ValueError` if fewer rows than clusters have a weight above 0."""

@@ -23,6 +23,7 @@ from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import LoweringError, lower
 from lloydformer.plans.means import MeansPlan
 from lloydformer.solving.driver import Restarts
+from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.run import AlgorithmRun, FitContext, HistoryRecorder, Outcome
 
 
@@ -189,33 +190,45 @@ class CircuitClusterer(Clusterer):
     def _directions(self) -> bool:  # type: ignore[override]
         return self._recipe().norm is not None
 
-    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        """Return the recipe's plan; if it does not lower, the plan that labels as it does."""
-        first = replace(self._recipe().encoder_cross, activation=LimitingSoftmax("first"))
+    def _lowering(self) -> tuple[Plan, LoweringError | None]:
+        """Return the recipe's plan and None, or the plan that labels as it does, and the reason."""
         # Not cached: parts of a user's recipe need not be hashable. A recipe that only its rule for
         # ties keeps from lowering, as `lloyd(ties="average")`, labels as its "first" variant does.
-        for recipe in (self._recipe(), replace(self._recipe(), encoder_cross=first)):
-            try:
-                plan = lower(recipe)
-            except LoweringError:
-                continue
-            return plan if rng is None else plan.with_seed(int(rng.randint(2**31 - 1)))
-        return MeansPlan(directions=self._directions)
+        recipe = self._recipe()
+        try:
+            return lower(recipe), None
+        except LoweringError as error:
+            reason = error
+        first = replace(recipe.encoder_cross, activation=LimitingSoftmax("first"))
+        try:
+            return lower(replace(recipe, encoder_cross=first)), reason
+        except LoweringError:
+            return MeansPlan(directions=self._directions), reason
+
+    def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
+        return self._lowering()[0]
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
-        norm = self._recipe().norm
-        checks_rows = norm is not None and norm.zero_sum
-        if checks_rows and isinstance(X, Shard):
-            raise ValueError(
-                f"X: found a Shard; ranks do not run {self._recipe().name}, whose norm needs rows "
-                "that sum to zero"
-            )
-        source = super()._read(X, sample_weight, reset=reset)
-        if checks_rows:  # a leaf at a time bounds temporary memory
+        self._check_shard(X)
+        source: Source = super()._read(X, sample_weight, reset=reset)
+        if self._needs_zero_sums:  # a leaf at a time bounds temporary memory
             for start, stop in leaf_ranges(source.blocks.layout):
                 rows = source.blocks.read(start, stop)
                 check_zero_sum("X", rows.take(torch.arange(stop - start)))
         return source
+
+    @property
+    def _needs_zero_sums(self) -> bool:
+        """True if the norm of the recipe needs rows that sum to zero."""
+        norm = self._recipe().norm
+        return norm is not None and norm.zero_sum
+
+    def _check_shard(self, X: Any) -> None:
+        if self._needs_zero_sums and isinstance(X, Shard):
+            raise ValueError(
+                f"X: found a Shard; ranks do not run {self._recipe().name}, whose norm needs rows "
+                "that sum to zero"
+            )
 
     @checked_fit
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "CircuitClusterer":
@@ -262,35 +275,29 @@ class CircuitClusterer(Clusterer):
                 "untrained; use LearnedKMeans, which has trained ones"
             )
         # The folds know weights, ranks and checkpoints; the circuit has all points as equal tokens.
-        reason = self._why_literal()
+        reason = self._lowering()[1]
         if reason is not None:
             if sample_weight is not None:
                 raise ValueError(f"sample_weight: literal circuits have none; {reason}")
             if isinstance(X, Shard):
                 raise ValueError(f"X: found a Shard; ranks run folds, and {reason}")
             refuse_checkpoint(self, f"literal circuits have none; {reason}")
+        self._check_shard(X)
         super().fit(X, sample_weight=sample_weight)
         self.lowered_ = reason is None
         return self
 
-    def _why_literal(self) -> LoweringError | None:
-        """Return why the recipe cannot be lowered; None if it can."""
-        try:
-            lower(self._recipe())
-        except LoweringError as reason:
-            return reason
-        return None
-
     def _prepare(self, opened: Preparation) -> Prepared:
-        if self._why_literal() is None:
-            return super()._prepare(opened)
-        initial, session = opened.initial, opened.session
-        layout = session.layout
+        plan, reason = self._lowering()
+        session, rng = opened.session, opened.rng
+        restarts = Restarts(opened.initial.n_restarts, opened.initial.generate(session))
+        if reason is None:
+            return plan.with_seed(int(rng.randint(2**31 - 1))), restarts, PlanIterations()
         # Self-attention takes memory for n^2 numbers, so all rows at once are no further limit.
+        layout = session.layout
         points = session.gather(torch.arange(layout.n_rows, device=layout.device))
         circuit = Circuit(self._recipe(), layout.n_features, int(self.n_clusters))
-        restarts = Restarts(initial.n_restarts, initial.generate(session))
-        return self._plan(), restarts, LiteralCircuit(circuit, points, opened.rng)
+        return plan, restarts, LiteralCircuit(circuit, points, rng)
 
 
 @dataclass(frozen=True)

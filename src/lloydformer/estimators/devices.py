@@ -17,12 +17,6 @@ _BYTES_A_POINT = 48
 _ROWS_AND_COPY = 1.6
 
 
-def get_compute_device(estimator: Any, points: Tensor) -> torch.device:
-    """Return the device that folds run on; the points may be on the host if they do not fit."""
-    wanted = requested_device(estimator)
-    return points.device if wanted is None or points.is_cuda else require_device(wanted)
-
-
 def move_to_device(points: Tensor, name: Any) -> Tensor:
     """Return the points on a device; the CPU tensor if the GPU has too little free memory."""
     device = require_device(name)

@@ -1,7 +1,6 @@
 """Initial centers of a fit: named methods, an array, a callable, or the last fit's centers."""
 
 import math
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +21,7 @@ from lloydformer.solving.seeding import (
     random_rows,
     seeds_of_starts,
 )
+from lloydformer.solving.user_warnings import warn_user
 
 # Methods that look for good centers, so that one restart is the default, as in scikit-learn.
 SEARCHED = ("k-means++", "k-means||", "robust")
@@ -71,11 +71,10 @@ class InitialCenters:
             # A search for good centers, or a pool of solutions, makes up for restarts.
             n_init = 1 if given or init in SEARCHED or estimator._n_pool > 1 else 10
         if given and n_init != 1:
-            warnings.warn(
+            warn_user(
                 "Explicit initial center position passed: performing only one init in "
                 f"{type(estimator).__name__} instead of n_init={n_init}.",
                 RuntimeWarning,
-                stacklevel=4,
             )
             n_init = 1
         self._init, self.n_restarts = init, int(n_init)

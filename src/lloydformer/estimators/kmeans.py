@@ -1,6 +1,5 @@
 """K-means: Lloyd's algorithm."""
 
-import warnings
 from typing import Any, ClassVar
 
 from lloydformer.circuits import recipes
@@ -204,45 +203,3 @@ class KMeans(Streaming):
 
     def _recipe(self) -> Recipe:
         return recipes.lloyd()
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":
-        """Cluster the rows of X.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
-            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
-            formats are converted to a copy in CSR.
-        y : object, default=None
-            Ignored; present for compatibility with scikit-learn.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
-            does not count. None: every row has weight 1.
-
-        Returns
-        -------
-        KMeans
-            The fitted estimator itself.
-
-        See Also
-        --------
-        KMeans.partial_fit : Update the centers with one batch of rows.
-        KMeans.predict : Assign rows to the fitted centers.
-
-        Examples
-        --------
-        >>> import lloydformer as lf
-        >>> lf.KMeans(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]]).inertia_
-        1.0
-        """
-        # As scikit-learn warns. Here the name changes nothing: kernels decide on bounds themselves.
-        if self.algorithm == "elkan" and self.n_clusters == 1:
-            warnings.warn(
-                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        super().fit(X, sample_weight=sample_weight)
-        return self

@@ -218,10 +218,6 @@ class ShardSource(Source):
     def on_first(self, function: Callable[[], V]) -> V:
         return self._transport.ranks.from_first(function)
 
-    def without_zero_rows(self, policy: str) -> Source:
-        """Return the source itself: such rows were refused, or got weight 0, when it was read."""
-        return self
-
     def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
         """Return values as the user gets them; of labels those of this rank's own rows."""
         if isinstance(values, DistributedLabels):

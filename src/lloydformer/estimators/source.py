@@ -32,7 +32,6 @@ from lloydformer.estimators.devices import (
     can_pin,
     check_on_cpu,
     free_memory,
-    get_compute_device,
     keep_on_host,
     move_to_device,
     requested_device,
@@ -113,10 +112,6 @@ class ClusterSource(Source):
 
     collection: Any
 
-    def without_zero_rows(self, policy: str) -> "Source":
-        """Return the source itself: such rows were refused, or got weight 0, when it was read."""
-        return self
-
     def to_input_kind(self, values: Tensor | DistributedLabels) -> Any:
         if not isinstance(values, DistributedLabels):
             return super().to_input_kind(values)
@@ -166,8 +161,11 @@ class View:
 def read(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
     """Check the data as scikit-learn does, and return them as blocks.
 
-    reset: True for a fit; False for rows that are compared with fitted centers.
+    reset: True for a fit, whose shards are read by `read_shard` instead; False for rows that are
+    compared with fitted centers.
     """
+    if isinstance(X, Shard):
+        X = X.rows  # ranks share a fit; each predicts its own rows
     if is_collection(X):
         return read_collection(estimator, X, sample_weight, reset=reset)
     namespace = get_namespace(X)
@@ -186,14 +184,17 @@ def read(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool) -> S
     )
     if not estimator._directions:
         _check_squares(estimator, blocks.layout, blocks.ends, reset)
-    return Source(blocks, X.device if isinstance(X, Tensor) else None)
+    source = Source(blocks, X.device if isinstance(X, Tensor) else None)
+    if estimator._directions:
+        source = source.without_zero_rows(getattr(estimator, "zero_rows", "refuse"))
+    return source
 
 
 def _dense_blocks(
     estimator: Any, X: Any, sample_weight: Any, reset: bool
 ) -> TensorBlocks | StreamedBlocks:
     """Return dense rows with finite values, where they are or on the device that the user wants."""
-    own = X if isinstance(X, TensorBlocks) else None
+    own, wanted = X if isinstance(X, TensorBlocks) else None, requested_device(estimator)
     if own is not None:
         points = validate_blocks(estimator, own, reset)
     elif isinstance(X, Tensor):
@@ -202,9 +203,10 @@ def _dense_blocks(
         # torch warns of read-only arrays. `tensor_from_numpy` silences that, which changes the
         # process-wide filters of warnings: only where it must be.
         points = torch.from_numpy(X) if X.flags.writeable else tensor_from_numpy(X)
-        wanted = requested_device(estimator)
         points = points if wanted is None else move_to_device(points, wanted)
-    device, k = get_compute_device(estimator, points), int(estimator.n_clusters)
+    # Folds run there; the points may be on the host if they do not fit.
+    device = points.device if wanted is None or points.is_cuda else require_device(wanted)
+    k = int(estimator.n_clusters)
     view = None if reset else estimator._view
     seen = own if view is None else view
     scaling = None if seen is None else seen.scaling

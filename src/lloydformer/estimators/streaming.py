@@ -162,22 +162,20 @@ class Streaming(Clusterer):
         if result.outcome.n_steps is not None:
             self.n_steps_ = result.outcome.n_steps
 
-    def _prepare(self, opened: Preparation) -> Prepared:
-        prepared = super()._prepare(opened)
-        if self.batch_size is None:
-            return prepared
+    def _prepare_batches(self, opened: Preparation) -> Prepared:
+        plan, blocks, size = self._plan(opened.rng), opened.blocks, self.batch_size
+        assert size is not None
         if self.empty != "farthest":
             raise ValueError(
-                f"empty: found {self.empty!r} with batch_size={self.batch_size}; leave it at "
+                f"empty: found {self.empty!r} with batch_size={size}; leave it at "
                 '"farthest", and set reassignment_ratio instead (0 keeps every center)'
             )
-        plan, blocks = prepared[0], opened.blocks
         assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
         n_rows, seed = blocks.layout.n_rows, opened.rng.randint(2**31 - 1)
         rows = DrawnRows.by_weight(blocks.weights(0, n_rows), n_rows, seed)
         batches = MiniBatches(
             rows,
-            min(int(self.batch_size), n_rows),
+            min(int(size), n_rows),
             self.max_no_improvement,
             float(self.reassignment_ratio),
             not is_array(self.init),

@@ -202,7 +202,7 @@ class LearnedKMeans(Clusterer):
         session = opened.session
         card = None if self.pretrained == "auto" else read_card(self.pretrained)
         if card is not None and card.is_symmetric:
-            make_run = symmetric_run(symmetric_from_card(card), n_steps, session)
+            make_run = symmetric_run(symmetric_from_card(card), session, n_steps)
         elif session.layout.weighted:
             raise ValueError(
                 "sample_weight: a trained layer for one d and k has none; pass None, or "

@@ -11,10 +11,14 @@ from torch import Tensor
 from lloydformer.learning.evaluation import Comparison, compare
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.pretrained import save
-from lloydformer.learning.symmetric.invariants import NumberLayout
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.layer import (
+    Frame,
+    NumberLayout,
+    SymmetricLayer,
+    distances_by_product,
+)
 from lloydformer.learning.symmetric.model import save_symmetric
-from lloydformer.learning.symmetric.training import TrainedSymmetric, times, weights_of_heads
+from lloydformer.learning.symmetric.training import TrainedSymmetric, step_times, weights_of_heads
 from lloydformer.learning.tasks import Tasks
 from lloydformer.learning.training import Trained
 
@@ -112,9 +116,9 @@ def score_symmetric(
             for points, centers in zip(*chunks, strict=True):
                 frame = Frame.of(points)
                 inside, now = frame.inside(points), frame.inside(centers).unsqueeze(1)
-                for time in times(n_steps):
+                for time in step_times(n_steps):
                     now = layer(weights[None], inside, now, time)
-                nearest = distances(inside, now)[:, 0].amin(dim=1)
+                nearest = distances_by_product(inside, now)[:, 0].amin(dim=1)
                 objectives.append(nearest.sum(dim=1) * frame.unit[:, 0, 0] ** 2)
             mean = torch.cat(objectives).double().log().mean()
             means.setdefault(family, {})[str(n_steps)] = _round(mean)

@@ -109,7 +109,7 @@ class LearnedRun:
         self._run.restore(run)
 
 
-def symmetric_run(model: SymmetricModel, n_steps: int, session: Session) -> MakeRun:
+def symmetric_run(model: SymmetricModel, session: Session, n_steps: int) -> MakeRun:
     """Return runs of the symmetric layer: a plan on the same engine as Lloyd's iterations."""
 
     @cache

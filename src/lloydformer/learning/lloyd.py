@@ -53,7 +53,7 @@ def lloyd_step(
     n, k = points.shape[2], centers.shape[2]
     labels = expanded_distances(points, centers).argmin(dim=-1)
     members = torch.nn.functional.one_hot(labels, k).to(points)  # (r, b, n, k)
-    # A row is drawn for every cluster, also for those that need none: then the numbers depend on
+    # A row is drawn for every cluster, even if no cluster is empty: then the numbers depend on
     # nothing but seed and step, and the kernel gets the same ones.
     drawn = draw_rows(seeds, step[None], centers.shape, n)[0]  # (r, b, k)
     others = points.gather(2, drawn.unsqueeze(-1).expand_as(centers))

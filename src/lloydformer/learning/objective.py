@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.activations import Sparsemax
+from lloydformer.numerics.checks import require
 
 SMOOTHINGS = ("softmax", "sparsemax", "exact")
 
@@ -70,8 +71,8 @@ def smoothed_objective(
     >>> round(lf.learning.smoothed_objective(points, centers, temperature=1.0).item(), 3)
     1.143
     """
-    if smoothing not in SMOOTHINGS:
-        raise ValueError(f"smoothing: found {smoothing!r}; pass one of {', '.join(SMOOTHINGS)}")
+    known = smoothing in SMOOTHINGS
+    require(known, "smoothing", smoothing, f"pass one of {', '.join(SMOOTHINGS)}")
     squares = expanded_distances(points, centers)
     if smoothing == "exact":
         return squares.amin(dim=-1).sum(dim=-1)

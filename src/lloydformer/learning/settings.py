@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Sparsemax
-from lloydformer.circuits.activations.contract import require
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import Scaled
@@ -16,7 +15,8 @@ from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.objective import SMOOTHINGS
 from lloydformer.learning.stacked_layer import CircuitLayer, FlatLayer, StackedLayer
-from lloydformer.learning.tasks import Tasks
+from lloydformer.learning.tasks import Tasks, ends_of
+from lloydformer.numerics.checks import require
 
 CODES = ("onehot", "binary", None)
 ACTIVATIONS = ("softmax", "sparsemax")
@@ -210,10 +210,8 @@ class Settings:
         self._check_start(has_names)
 
     def _check_start(self, has_names: bool) -> None:
-        if not 0 <= self.start_noise < math.inf:
-            raise ValueError(
-                f"start_noise: found {self.start_noise!r}; pass 0 or a positive finite number"
-            )
+        in_range = 0 <= self.start_noise < math.inf
+        require(in_range, "start_noise", self.start_noise, "pass 0 or a positive finite number")
         if self.start == "random" and self.base is not None:
             raise ValueError(
                 f"start: found 'random' for the recipe {self.base.name!r}, whose weights are "
@@ -335,8 +333,7 @@ class Settings:
         >>> lf.learning.Settings(lf.learning.Tasks(n_features=(2, 8))).n_features
         8
         """
-        d = self.tasks.n_features
-        return d if isinstance(d, int) else d[1]
+        return ends_of(self.tasks.n_features)[1]
 
     @property
     def n_clusters(self) -> int:
@@ -352,8 +349,7 @@ class Settings:
         >>> lf.learning.Settings().n_clusters
         10
         """
-        k = self.tasks.n_clusters
-        return k if isinstance(k, int) else k[1]
+        return ends_of(self.tasks.n_clusters)[1]
 
     @property
     def name(self) -> str:

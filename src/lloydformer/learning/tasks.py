@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lloydformer.learning.random_numbers import integers, stream_keys, uniform, uniform_parts
+from lloydformer.numerics.checks import require
 
 # A number, or a range (smallest, largest) to draw it from.
 Count = int | tuple[int, int]
@@ -131,17 +132,14 @@ class Tasks:
             count = getattr(self, name)
             ends = count if isinstance(count, tuple) else (count, count)
             integral = len(ends) == 2 and all(type(end) is int for end in ends)
-            if count is not None and not (integral and 1 <= ends[0] <= ends[1]):
-                raise ValueError(
-                    f"{name}: found {count!r}; pass a positive integer, or a range "
-                    "(smallest, largest)"
-                )
+            valid = count is None or (integral and 1 <= ends[0] <= ends[1])
+            require(valid, name, count, "pass a positive integer, or a range (smallest, largest)")
         for name in ("weights", "scales"):
-            if getattr(self, name) not in ("equal", "random"):
-                raise ValueError(f'{name}: found {getattr(self, name)!r}; pass "equal" or "random"')
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"scale: found {self.scale!r}; pass a positive finite number")
-        if _ends(self.n_points)[0] < _ends(self.n_clusters)[1]:
+            value = getattr(self, name)
+            require(value in ("equal", "random"), name, value, 'pass "equal" or "random"')
+        positive = 0 < self.scale < math.inf
+        require(positive, "scale", self.scale, "pass a positive finite number")
+        if ends_of(self.n_points)[0] < ends_of(self.n_clusters)[1]:
             raise ValueError(
                 f"n_points: found {self.n_points} for {self.n_clusters} clusters; a task needs at "
                 "least as many points as clusters"
@@ -177,8 +175,8 @@ class Tasks:
         >>> lf.learning.Tasks(n_features=2, n_clusters=3, n_points=(20, 50)).n_numbers
         106
         """
-        most = self._most_components(_ends(self.n_clusters)[1])
-        return (_ends(self.n_points)[1] + most) * _ends(self.n_features)[1]
+        most = self._most_components(ends_of(self.n_clusters)[1])
+        return (ends_of(self.n_points)[1] + most) * ends_of(self.n_features)[1]
 
     def draw(
         self, families: tuple[str, ...], seeds: Int[Tensor, " r"], step: Int[Tensor, ""], size: int
@@ -218,13 +216,13 @@ class Tasks:
         >>> points.shape, float(points.min()), float(points.max())
         (torch.Size([2, 4, 10, 3]), 0.0, 1.0)
         """
-        n, k = _ends(self.n_points)[1], _ends(self.n_clusters)[1]
+        n, k = ends_of(self.n_points)[1], ends_of(self.n_clusters)[1]
         if not self.of_one_shape:  # the same sizes in every run: the runs of a step are one batch
             key = stream_keys(torch.zeros_like(step)[None], "sizes", step)
             u_points, u_clusters = uniform(key, 2)[0]
-            n = int(integers(u_points, *_ends(self.n_points)))
-            k = int(integers(u_clusters, *_ends(self.n_clusters)))
-        d, m = _ends(self.n_features)[1], self._most_components(k)
+            n = int(integers(u_points, *ends_of(self.n_points)))
+            k = int(integers(u_clusters, *ends_of(self.n_clusters)))
+        d, m = ends_of(self.n_features)[1], self._most_components(k)
         # The order of the parts decides which numbers each of them gets.
         shapes: dict[str, tuple[int, ...]] = {
             "members": (n,),
@@ -258,8 +256,9 @@ class Tasks:
         return Batch(points, take_rows(points, u["starts"].topk(k, dim=-1).indices))
 
     def _most_components(self, n_clusters: int) -> int:
-        return n_clusters if self.n_components is None else _ends(self.n_components)[1]
+        return n_clusters if self.n_components is None else ends_of(self.n_components)[1]
 
 
-def _ends(count: Count) -> tuple[int, int]:
+def ends_of(count: Count) -> tuple[int, int]:
+    """Return the smallest and the largest value of a number that may be a range."""
     return (count, count) if isinstance(count, int) else count

@@ -1,5 +1,8 @@
 """Checks of arguments; every error names the argument, what was found and what to do."""
 
+import math
+from numbers import Real
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,7 +14,7 @@ class ArgumentError(ValueError):
     """An error about one argument, whose name callers may replace by their own.
 
     The command line knows X as a file, and a parameter as an option. The fields are the arguments
-    of the exception, so that it can be pickled: workers of a cluster raise it, too.
+    of the exception, so that it can be pickled: workers of a cluster raise it as well.
 
     Attributes
     ----------
@@ -34,6 +37,24 @@ class RefusedArgumentError(ArgumentError):
 
     def __str__(self) -> str:
         return f"{super().__str__()}; leave it at None"
+
+
+def require(condition: bool, argument: str, found: object, repair: str) -> None:
+    """Raise a ValueError with argument, value found and repair, unless the condition holds."""
+    if not condition:
+        raise ValueError(f"{argument}: found {found!r}; {repair}")
+
+
+def require_positive(argument: str, value: float) -> None:
+    """Raise a ValueError unless the value is a positive finite number."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    require(number and 0 < value < math.inf, argument, value, "pass a positive finite number")
+
+
+def require_fraction(argument: str, value: float) -> None:
+    """Raise a ValueError unless the value is a fraction from 0 to below 1."""
+    fraction = isinstance(value, Real) and 0 <= value < 1
+    require(fraction, argument, value, "pass a fraction from 0 to below 1")
 
 
 def as_points(name: str, value: object) -> Tensor:

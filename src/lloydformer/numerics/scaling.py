@@ -2,7 +2,7 @@
 
 Squares of data far from zero lose digits, so rows are taken relative to an origin. Origins are
 rounded to a power of two that is small against the data: subtracting them is then exact, and ties
-between whole numbers stay ties. Weights are divided by powers of two, which is exact, too.
+between whole numbers stay ties. Weights are divided by powers of two, which is exact as well.
 """
 
 import numpy as np

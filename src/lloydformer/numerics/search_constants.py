@@ -1,8 +1,8 @@
 """Numbers that define the searches for better centers and medoids, each with its reason.
 
-Plain algorithms, plans and the solver read them from here, so that all make the same decision on
-the same data; the C++ kernels repeat them. There is no code here: the plain algorithms, which
-everything else is compared with, share definitions with production code and nothing more.
+Circuits, plain algorithms, plans and the solver read them from here, so that all make the same
+decision on the same data; the C++ kernels repeat them. There is no code here: the plain algorithms,
+which everything else is compared with, share definitions with production code and nothing more.
 
 Rounding, for comparison (60 random problems with up to 300,000 rows, float64): an objective summed
 in another order differs by up to 7e-16 of its value, the gain of a split by up to 2e-12.

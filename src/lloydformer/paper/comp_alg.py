@@ -20,13 +20,12 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Ties
 from lloydformer.paper.artefact import Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge, read_label_texts
-from lloydformer.paper.verify.cases import case
 from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer
 from lloydformer.paper.verify.finding import TOLERANCE
 from lloydformer.paper.verify.known import has_average_ties
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Problem, small_problems
+from lloydformer.paper.verify.trials import N_LAYERS, draw_trial
 
-N_LAYERS = 10
 INFORMAL = "informal"
 # By name, algorithm and description: what the table does not list.
 BEYOND = {
@@ -74,9 +73,9 @@ def measure(name: str, count: int, seed: int) -> Record:
         family = families[number % len(families)]
         turn = number // len(families) % 2
         ties: Ties = "average" if turn and has_average_ties(name) else "first"
-        layers += layer_by_layer(case(rng, name, family, ties), N_LAYERS)
+        layers += layer_by_layer(draw_trial(rng, name, family, ties))
         if family in CONTINUOUS:  # on integers ties may turn a free run by rounding
-            free += free_running(case(rng, name, family), N_LAYERS) or Deviation(problems=0)
+            free += free_running(draw_trial(rng, name, family)) or Deviation(problems=0)
     return {"layers": _as_record(layers), "free": _as_record(free)}
 
 
@@ -173,15 +172,10 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         judged.append(claim(f"comp-alg.{name}", here, answer))
     wrong = wrong_cells(result["rows"])
     n_cells = sum(map(len, paper_table()["rows"].values()))
-    algorithm, how = BEYOND["lloyd_binary"]
     return [
         *judged,
-        beyond(
-            "Do the recipes of this package print the table, cell by cell?",
-            f"{n_cells - len(wrong)} of {n_cells} cells",
-            "; ".join(wrong),
-        ),
-        beyond(f"Is it still {algorithm} with {how}?", _describe(result, "lloyd_binary")),
+        beyond("comp-alg.cells", f"{n_cells - len(wrong)} of {n_cells} cells", "; ".join(wrong)),
+        beyond("comp-alg.binary", _describe(result, "lloyd_binary")),
     ]
 
 

@@ -149,12 +149,12 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             encoder["distance"] < decoder["distance"] and decoder["distance"] > FAR,
         ),
         beyond(
-            "How much weight has the diagonal in self-attention?",
+            "lrn-attn-map.diagonal-weight",
             f"encoder {points['mass']:.2f}, decoder {centers['mass']:.2f}; 1 would be the identity",
             f"A point attends to about {points['keys']:.0f} points, itself first.",
         ),
         beyond(
-            "How much weight of cross-attention is where the construction has it?",
+            "lrn-attn-map.cross-weight",
             f"assignment {encoder['mass']:.2f}, centers {decoder['mass']:.2f}",
             f"{100 * encoder['agreement']:.0f} % of the points have their largest weight at their "
             "nearest center.",

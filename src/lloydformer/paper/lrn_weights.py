@@ -148,11 +148,11 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 def judge_other_layers(result: Record) -> Verdict:
     """Return the finding on points (i) and (ii) for every layer; a quick run has only one."""
     layers = [result["rows"], *result["others"]]
-    question = "Do other trained layers have the same three dominant diagonals?"
-    if len(layers) == 1:
-        return beyond(question, "one layer is no evidence; --full trains more", undecided=True)
-    same = sum(dominant_heads(rows) == [1, 2, 4] for rows in layers)
-    return beyond(question, f"{same} of {len(layers)} layers have them")
+    here = "one layer is no evidence; --full trains more"
+    if len(layers) > 1:
+        same = sum(dominant_heads(rows) == [1, 2, 4] for rows in layers)
+        here = f"{same} of {len(layers)} layers have them"
+    return beyond("lrn-weights.other-layers", here, undecided=len(layers) == 1)
 
 
 def dominant_heads(rows: Record) -> list[int]:

@@ -10,6 +10,7 @@ little else: best in ten steps of alg:rnd-kmeds as written has 0.027, with the d
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,10 +29,10 @@ from lloydformer.paper.datasets import OTHER_DATA, load_scaled_points
 from lloydformer.paper.paper_numbers import paper_row, row_names, rows_beside_paper
 from lloydformer.paper.verdict import (
     Answer,
-    Tolerance,
     Verdict,
     beyond,
     claim,
+    find_tolerance,
     judge,
     number,
     standard_error,
@@ -52,15 +53,6 @@ KINDS = {"best_": "best medoids of a run", "": "last medoids"}
 # Limits of the quick run, since FasterPAM needs the distances of all pairs of rows.
 PAM_ROWS, PAM_TRIALS = 2000, 3
 PAM_MISSING = "the package kmedoids is not installed"
-
-NEAR = 0.1
-INITIAL = "Initial column: the paper's means are over ten starts, and so are ours."
-READINGS = (
-    "Columns of δ, by the best medoids of a run, which fit the table better (see below); by the "
-    "last, {fit} are within 0.1. The text says neither which of the two it reports nor how many "
-    "steps there are (here ten)."
-)
-OTHER = " pendigits, ringnorm, sylvine: probably not the authors' data, see tab:rob-res."
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
@@ -293,13 +285,14 @@ def _numbers(rows: Record) -> Iterator[Verdict]:
     for name in row_names(LABEL):
         is_other = name in OTHER_DATA
         paper, ours = paper_row(LABEL, name)["initial"], round(rows[name]["initial"], 4)
-        near = Tolerance(NEAR, INITIAL + (OTHER if is_other else ""))
+        near = find_tolerance("med-res.initial-other" if is_other else "med-res.initial")
         yield number(f"{name}, initial", "tab:med-res", paper, ours, near, is_open=is_other)
     # the notes count separately what fits in both groups of sets
     for is_other in (False, True):
         names = [name for name in row_names(LABEL) if (name in OTHER_DATA) == is_other]
         fits = [_fits_last(rows, name, gap) for name in names for gap in GAPS]
-        why = READINGS.format(fit=f"{sum(fits)} of {len(fits)}") + (OTHER if is_other else "")
+        near = find_tolerance("med-res.gaps-other" if is_other else "med-res.gaps")
+        near = replace(near, why=near.why.format(fit=f"{sum(fits)} of {len(fits)}"))
         for name in names:
             for gap in GAPS:
                 yield number(
@@ -307,7 +300,7 @@ def _numbers(rows: Record) -> Iterator[Verdict]:
                     "tab:med-res",
                     paper_row(LABEL, name)[gap],
                     round(rows[name][f"best_{gap}"], 4),
-                    Tolerance(NEAR, why),
+                    near,
                     is_open=is_other or _fits_last(rows, name, gap),
                 )
 
@@ -315,7 +308,7 @@ def _numbers(rows: Record) -> Iterator[Verdict]:
 def _fits_last(rows: Record, name: str, gap: str) -> bool:
     """Return whether the last medoids are within the tolerance of the paper's number."""
     difference = round(rows[name][gap], 4) - paper_row(LABEL, name)[gap]
-    return abs(difference) <= NEAR * (1 + 1e-9)
+    return find_tolerance("med-res.gaps").excess(difference) <= 0
 
 
 def _findings(result: Record) -> list[Verdict]:
@@ -328,20 +321,15 @@ def _findings(result: Record) -> list[Verdict]:
         """Return how far the best gap of each set is above a column, on average."""
         return float(np.mean([min(row[f"best_{g}"] for g in GAPS) - row[column] for row in some]))
 
-    question = "How far is randomised k-medoids from FasterPAM?"
-    against_pam = beyond(question, f"{PAM_MISSING}: pip install kmedoids", undecided=True)
-    beside_pam = ""
+    against_pam, note, beside_pam = f"{PAM_MISSING}: pip install kmedoids", "", ""
     if with_pam:
-        against_pam = beyond(
-            question,
-            f"{mean_above('fasterpam', with_pam):.3f} above on average",
-            f"The best gap of each set, best medoids seen; FasterPAM on {_pam_sample(result)}.",
-        )
+        against_pam = f"{mean_above('fasterpam', with_pam):.3f} above on average"
+        note = f"The best gap of each set, best medoids seen; FasterPAM on {_pam_sample(result)}."
         search = np.mean([row["relocate"] - row["fasterpam"] for row in with_pam])
         beside_pam = f"; {search:+.4f} beside FasterPAM"
     return [
         beyond(
-            "Does the table fit the last medoids or the best?",
+            "med-res.last-or-best",
             f"the improvement over the initial medoids differs from the paper's by {by_best:.3f} "
             f"with the best medoids, and by {by_last:.3f} with the last (root mean square, seven "
             "sets)",
@@ -349,16 +337,13 @@ def _findings(result: Record) -> list[Verdict]:
             f"best medoids, and {improved} with the last.",
         ),
         beyond(
-            "Are gaps of 100, 10^4, 10^8 and 10^15 different algorithms?",
+            "med-res.large-gaps",
             "no: with the same random numbers they draw the same medoids, on "
             f"{len(result['one_algorithm'])} of {len(rows)} sets",
-            "All of them enforce sampling within the cluster: a point of another has a weight of "
-            "exp(-200) or less. They differ in the tables above because there each δ has its own "
-            "random numbers.",
         ),
-        against_pam,
+        beyond("med-res.fasterpam", against_pam, note, undecided=not with_pam),
         beyond(  # the future work of the appendix; docs/medoids.md describes the search
-            "'With a better sampling distribution' is k-medoids competitive in this architecture?",
+            "med-res.search",
             "yes: exchanges with drawn points and relocations end "
             f"{mean_above('relocate', rows):.3f} below the best gap of each set{beside_pam}",
             f"From the same starts, on all rows; FasterPAM on {_pam_sample(result)}. An exchange "

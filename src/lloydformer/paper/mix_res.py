@@ -117,12 +117,12 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             for column in COLUMNS
         ),
         beyond(
-            "And Lloyd's algorithm from one start of greedy k-means++?",
+            "mix-res.greedy",
             "below the transformer from random points in "
             f"{_count_lower(rows, 'greedy', 'transformer')} of 5 families",
         ),
         beyond(
-            "Are the transformer's final centers a minimum of Lloyd's algorithm?",
+            "mix-res.minimum",
             f"{N_STEPS} more Lloyd steps lower the log objective by up to {gain:.2f}",
         ),
     ]

@@ -19,6 +19,7 @@ from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.verdict import Answer, Verdict, beyond, claim, judge_less
 from lloydformer.paper.verify import finite_temperature as runs
 from lloydformer.paper.verify.finite_temperature import LloydDifference
+from lloydformer.plots.axes import open_frame
 from lloydformer.plots.palette import CLUSTERS, INK, cluster_colour
 
 if TYPE_CHECKING:
@@ -144,12 +145,9 @@ def verdicts(result: Record) -> list[Verdict]:
             _judge_exact(found, found.same_final_labels),
         ),
         judge_scaling(result["draws"]),
+        beyond("numerical-validation.draws", "; with points scaled by 10, ".join(words)),
         beyond(
-            "How often are all labels those of Lloyd's algorithm, in other draws of such data?",
-            "; with points scaled by 10, ".join(words),
-        ),
-        beyond(
-            "What if γ = 10^4 stands in every head?",
+            "numerical-validation.every-head",
             f"centers are off by {every['centers']:.2f} of the picture's side after "
             f"{runs.FEWER_LAYERS} layers",
             f"A point's median weight on itself is {every['itself']:.2g}, so self-attention is not "
@@ -253,7 +251,7 @@ def _draw_logarithmic(ax: "Axes", values: np.ndarray, name: str) -> None:
         # whole decades: a zero difference has no place on this axis
         decades = np.log10([positive.min(), positive.max()])
         ax.set_ylim(10.0 ** np.floor(decades[0] - 0.2), 10.0 ** np.ceil(decades[1] + 0.2))
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax)
 
 
 def _draw_differing(ax: "Axes", run: Record) -> None:

@@ -137,20 +137,9 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             judge(min(relative) >= 0.5 and max(relative) < 7.5, enough),
         ),
         *_numbers(rows),
-        beyond(
-            "How much higher is the objective itself than Lloyd's?",
-            f"{100 * higher:.0f} % on average",
-            "A percentage of a logarithm changes with the unit of the data.",
-        ),
-        beyond(
-            f"Is the transformer, followed by {N_STEPS} Lloyd steps, better than {2 * N_STEPS} "
-            "Lloyd steps?",
-            f"on {polished} of {len(rows)} sets",
-        ),
-        beyond(
-            "Is Lloyd's algorithm better from greedy k-means++ than from random points?",
-            f"on {greedy} of {len(rows)} sets",
-        ),
+        beyond("openml-trf.objective", f"{100 * higher:.0f} % on average"),
+        beyond("openml-trf.polished", f"on {polished} of {len(rows)} sets"),
+        beyond("openml-trf.greedy", f"on {greedy} of {len(rows)} sets"),
     ]
 
 

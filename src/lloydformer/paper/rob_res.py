@@ -211,9 +211,7 @@ def _numbers(result: Record) -> list[Verdict]:
             "tab:rob-res",
             paper,
             round(result["rows"][name][column], 4),  # the paper prints four digits
-            find_tolerance("rob-res.other")
-            if name in OTHER_DATA
-            else find_tolerance("rob-res.near"),
+            find_tolerance("rob-res.other" if name in OTHER_DATA else "rob-res.near"),
             is_open=name in OTHER_DATA,
         )
         for name in row_names(LABEL)
@@ -230,19 +228,14 @@ def _findings(result: Record) -> list[Verdict]:
     most, where = max((abs(row[t] - row[k]), name) for name, row in rows.items() for t, k in pairs)
     findings = [
         beyond(
-            "Do other starts give these counts, too?",
+            "rob-res.other-starts",
             f"trimmed below on {runs['trimmed']} and robust on {runs['robust']} of 10 sets, in "
             f"{'a run' if len(result['runs']['trimmed']) == 1 else 'runs'} of {RUN} trials; over "
             f"all {result['n_trials']} trials on {below['trimmed']} and {below['robust']}, by more "
             f"than two standard errors on {clear['trimmed']} and {clear['robust']}",
             undecided=any(clear[who] < count for who, count in CLAIMED.items()),
         ),
-        beyond(
-            "Do the strict quantile of the authors' code and this package's reading of "
-            "alg:trim-kmeans (`keep`) give the same objective?",
-            f"within {most:.3f} ({where})",
-            "The strict quantile drops one point more, and all of a cluster of one.",
-        ),
+        beyond("rob-res.quantile", f"within {most:.3f} ({where})"),
     ]
     if (repaired := result["repaired"]) is not None:
         paper = paper_row(LABEL, "ringnorm")
@@ -250,8 +243,7 @@ def _findings(result: Record) -> list[Verdict]:
             f"initial {repaired['initial']:.3f} ({paper['initial']:.3f}), Lloyd's "
             f"{repaired['lloyd']:.3f} ({paper['lloyd']:.3f}): not these either"
         )
-        question = "Are they the authors' values if ringnorm gets its decimal points back?"
-        findings.append(beyond(question, here))
+        findings.append(beyond("rob-res.ringnorm", here))
     return findings
 
 

@@ -166,8 +166,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         _number(result, "(b) transformer", REDUCED, "transformer"),
         _number(result, "(c) transformer", PLUSPLUS, "transformer"),
         beyond(
-            "(c) And from greedy k-means++, scikit-learn's default, which keeps the best of "
-            "several candidates for each center?",
+            "trf-train.greedy",
             f"{_compare(greedy)}: the order "
             f"{'stays' if greedy['transformer'] < greedy['lloyd'] else 'turns'}",
             "Lloyd's algorithm from the best of 20 of these starts reaches "

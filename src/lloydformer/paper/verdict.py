@@ -44,18 +44,19 @@ class Tolerance:
     why: str
     what: str = "numbers"
 
+    def excess(self, difference: float) -> float:
+        """Return by how much a difference is outside; 0 or less if it is within."""
+        # a number that is rounded to the last digit of its tolerance is within it
+        return abs(difference) - self.within * (1 + 1e-9)
 
-# The fields that a kind needs, and those that belong to other kinds.
+
+# The fields that a kind needs, and those that every kind may have; others belong to other kinds.
 _NEEDED: Mapping[Kind, tuple[str, ...]] = {
     Kind.CLAIM: ("quote", "label", "answer"),
     Kind.NUMBER: ("about", "label", "answer", "paper", "tolerance", "note", "what"),
     Kind.BEYOND: ("about",),
 }
-_FOREIGN: Mapping[Kind, tuple[str, ...]] = {
-    Kind.CLAIM: ("about", "paper", "tolerance", "what"),
-    Kind.NUMBER: ("quote",),
-    Kind.BEYOND: ("quote", "label", "paper", "tolerance", "what"),
-}
+_COMMON = ("kind", "here", "answer", "note")
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,11 @@ class Verdict:
 
     def __post_init__(self) -> None:
         # checked here, since an empty cell of a table would not be noticed
-        given = {name for name, value in asdict(self).items() if value not in ("", None)}
-        if missing := [name for name in _NEEDED[self.kind] if name not in given]:
+        given = [name for name, value in asdict(self).items() if value not in ("", None)]
+        needed = _NEEDED[self.kind]
+        if missing := [name for name in needed if name not in given]:
             raise ValueError(f"a verdict of kind {self.kind} needs {', '.join(missing)}")
-        if foreign := [name for name in _FOREIGN[self.kind] if name in given]:
+        if foreign := [name for name in given if name not in (*needed, *_COMMON)]:
             raise ValueError(f"a verdict of kind {self.kind} has no {', '.join(foreign)}")
         if self.kind is Kind.BEYOND and self.answer not in (None, Answer.UNDECIDED):
             raise ValueError(f"what is beyond the paper cannot be answered by {self.answer!r}")
@@ -121,7 +123,7 @@ class Verdict:
 # cached: every claim asks for its sentence
 @cache
 def read_label_texts() -> dict[str, Any]:
-    """Return labels.toml by label: `cites`, `title`, `about`, `claims`, `tolerances`."""
+    """Return labels.toml, by label: cites, title, about, claims, tolerances and findings."""
     import tomllib  # not above: the command line imports this file for its help
 
     return tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
@@ -160,8 +162,7 @@ def number(
     Outside of it by less than two standard errors (`error`, of ours) is UNDECIDED, and outside for
     a reason that the text leaves open (`is_open`) is OPEN.
     """
-    # A number that is rounded to the last digit of its tolerance is within it.
-    outside = abs(here - paper) - tolerance.within * (1 + 1e-9)
+    outside = tolerance.excess(here - paper)
     answer = judge(outside <= 0, enough=outside > 2 * error)
     if outside > 0 and is_open:
         answer = Answer.OPEN
@@ -178,10 +179,11 @@ def number(
     )
 
 
-def beyond(question: str, here: str, note: str = "", undecided: bool = False) -> Verdict:
-    """Return a finding that the paper does not speak of."""
-    answer = Answer.UNDECIDED if undecided else None
-    return Verdict(Kind.BEYOND, here, answer, about=question, note=note)
+def beyond(name: str, here: str, note: str = "", undecided: bool = False) -> Verdict:
+    """Return the answer to a question beyond the paper, LABEL.NAME of a finding in labels.toml."""
+    asked = _find_text("findings", name)
+    answer, note = Answer.UNDECIDED if undecided else None, note or asked.get("note", "")
+    return Verdict(Kind.BEYOND, here, answer, about=asked["question"], note=note)
 
 
 def judge(holds: bool, enough: bool = True) -> Answer:

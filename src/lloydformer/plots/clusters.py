@@ -9,18 +9,16 @@ from torch import Tensor
 
 from lloydformer.circuits.trace import Trace
 from lloydformer.plots.axes import axes_or_new, mark_value, open_frame
-from lloydformer.plots.palette import CLUSTERS, cluster_colour, ink_on
+from lloydformer.plots.palette import CLUSTERS, MARKERS, cluster_colour, ink_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Each time the twenty colours repeat, the next marker is used: 160 clusters look different.
-_MARKERS = "os^Dv<>P"
-
 
 def cluster_marker(cluster: int) -> str:
     """Return the marker of a cluster's points."""
-    return _MARKERS[cluster // len(CLUSTERS) % len(_MARKERS)]
+    # each time the twenty colours repeat, the next marker is used: 160 clusters look different
+    return MARKERS[cluster // len(CLUSTERS) % len(MARKERS)]
 
 
 def cluster_map(

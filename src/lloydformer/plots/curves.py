@@ -8,12 +8,10 @@ import numpy as np
 from lloydformer.circuits.trace import Trace
 from lloydformer.learning.trainer import Evaluation
 from lloydformer.plots.axes import axes_or_new, mark_value, open_frame
-from lloydformer.plots.palette import cluster_colour
+from lloydformer.plots.palette import MARKERS, cluster_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_MARKERS = "os^Dv<>P"
 
 # More markers than this merge into a thick line at the width of a page's figure (chosen by eye).
 _MAX_MARKERS = 40
@@ -65,7 +63,7 @@ def objective_curve(
         # lloyd and lloyd_dot do, all of them are seen.
         style: dict[str, Any] = {"color": cluster_colour(number), "label": name or None}
         style |= {"linestyle": ("-", "--")[number % 2], "linewidth": max(3.5 - 0.4 * number, 1.2)}
-        marker = _MARKERS[number % len(_MARKERS)]
+        marker = MARKERS[number % len(MARKERS)]
         size = max(7 - 0.6 * number, 3)
         ax.plot(range(len(mean)), mean.numpy(), marker=marker, markersize=size, **style)
     ax.set_xlabel("layers")
@@ -175,7 +173,7 @@ def level_curves(
         offset = 0.16 * (number - (len(means) - 1) / 2)
         places = np.arange(len(levels)) + offset
         style: dict[str, Any] = {"color": cluster_colour(number), "linewidth": 1.4}
-        style |= {"marker": _MARKERS[number % 4], "markersize": 4, "elinewidth": 0.8, "capsize": 2}
+        style |= {"marker": MARKERS[number % 4], "markersize": 4, "elinewidth": 0.8, "capsize": 2}
         ax.errorbar(places, values, deviations[name], label=name, **style)
     ax.set_xticks(range(len(levels)), levels)
     ax.axhline(0, color="black", linewidth=0.6, linestyle=":")

@@ -38,6 +38,10 @@ SIGNED_WORDS = "blue is positive, brown negative, white 0"
 INK = "#444444"
 
 
+# In the order in which curves use them, and clusters each time that the colours repeat.
+MARKERS = "os^Dv<>P"
+
+
 def cluster_colour(cluster: int) -> str:
     """Return the colour of a cluster; after the twentieth they repeat."""
     return CLUSTERS[cluster % len(CLUSTERS)]

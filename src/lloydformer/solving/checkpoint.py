@@ -10,7 +10,6 @@ the beginning of the current run.
 
 import hashlib
 import pickle
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -28,6 +27,7 @@ from lloydformer.engines.partitioned.session import PartitionedSession
 from lloydformer.numerics.checks import ArgumentError
 from lloydformer.plans.session import Fold
 from lloydformer.solving.run import AlgorithmRun, HistoryRecorder, Outcome
+from lloydformer.solving.user_warnings import warn_user
 
 # Begins the file. The number changes when `FitState` or its values change; a checksum follows.
 _HEAD = b"lloydformer checkpoint 3\n"
@@ -274,7 +274,7 @@ class CheckpointFile:
         self._took = self._ended - began
 
     def _warn(self, problem: object) -> None:
-        warnings.warn(f"{problem}; the fit goes on", RuntimeWarning, stacklevel=2)
+        warn_user(f"{problem}; the fit goes on", RuntimeWarning)
 
     def _check_identity(self, other: FitIdentity) -> None:
         """Raise `ValueError` if the file was written by a fit of other parameters or data."""

@@ -91,6 +91,9 @@ class Recombinations:
     n_together : int
         Number of children that are made from the same pool, and of solutions that an engine
         relocates in one call.
+    starts_together : bool
+        All starts are made before the first is relocated, so that an engine relocates several in
+        one call. False: each is relocated before the next is made.
     """
 
     # 1, 4 or 8 children from the same pool made no difference that could be measured; 4 keep the
@@ -100,6 +103,7 @@ class Recombinations:
     n_children: int = 40
     child_patience: int = 1
     n_together: int = 4
+    starts_together: bool = True
 
     @property
     def n_starts(self) -> int:
@@ -144,9 +148,10 @@ class Generation:
 class PoolRun:
     """One pool, from its starts to its last child.
 
-    The first generation consists of all starts; with a deadline, each start is a generation of its
-    own, because there may be no time for another. Each later generation consists of `n_together`
-    children. The history has the lowest objective of all solutions so far.
+    The first generation consists of all starts; without `starts_together` or with a deadline, each
+    start is a generation of its own, because there may be no time for another. Each later
+    generation consists of `n_together` children. The history has the lowest objective of all
+    solutions so far.
     """
 
     silent: ClassVar[bool] = False
@@ -196,7 +201,8 @@ class PoolRun:
         """
         how, rules = self.how, self.fit.rules
         if self._n_taken < how.n_pool:
-            first, count = self._n_taken, how.n_pool if math.isinf(self.fit.deadline) else 1
+            together = how.starts_together and math.isinf(self.fit.deadline)
+            first, count = self._n_taken, how.n_pool if together else 1
             waiting = list(enumerate((self._take_start() for _ in range(count)), first))
             return Generation(how.first.patience, rules.max_iter // how.n_pool, waiting)
         best, left = self.pool.members[0], rules.max_iter - n_layers

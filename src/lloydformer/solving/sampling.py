@@ -83,7 +83,9 @@ def solve_sample(
     with choose("auto", blocks).open(blocks) as sample:
         random_seed, now = int(rng.randint(2**31 - 1)), perf_counter()
         first = replace(relocate_starts(how.first, deadline), seed=random_seed)
-        pool = replace(how, first=first, child_patience=1)
+        # One start after the other: seeding takes long, and Ctrl-C meanwhile keeps the solutions of
+        # earlier starts.
+        pool = replace(how, first=first, child_patience=1, starts_together=False)
         # The other half is for the iterations on all rows, each of which may take long.
         half = now + (deadline - now) / 2
         fit = FitContext.create(MeansPlan(), sample, rules, deadline=half)

@@ -8,7 +8,7 @@ import pytest
 from lloydformer.app.cli import reproduce
 from lloydformer.paper import pages
 from lloydformer.paper.artefact import LABELS, Artefact, Picture, TextTable
-from lloydformer.paper.verdict import Kind, Tolerance, Verdict, beyond, judge, number
+from lloydformer.paper.verdict import Kind, Tolerance, Verdict, judge, number
 
 
 def drawn(name: str) -> Picture:
@@ -33,7 +33,7 @@ QUICK = Artefact(
             note="A note.",
         ),
         number("a", "tab:one", 5.0, result["rows"]["a"][0], Tolerance(0.1, "A reason.")),
-        beyond("And six?", "no"),
+        Verdict(Kind.BEYOND, "no", None, about="And six?"),
     ],
     tables=lambda result: [TextTable("Numbers", ["name", "value"], [["a", "5"]])],
     pictures=lambda result: [drawn("one")],

@@ -28,10 +28,6 @@ def test_lloyd_fails_where_the_others_do_not():
     assert ends["relocation"]["relocating"] < 0.5 * ends["relocation"]["lloyd"]
 
 
-def test_they_are_small():
-    assert sum(path.stat().st_size for path in FOLDER.glob("*.js")) < 200_000
-
-
 @needs_node
 def test_live_runs_of_lloyd_on_their_points_are_the_recorded_ones():
     code = """

@@ -23,11 +23,11 @@ K = 5
 
 
 @pytest.fixture(scope="module", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
-def solve(request, tmp_path_factory):
+def solve(request, libraries):
     """The kernel, run on the CPU and on a GPU."""
     if request.param == "cpu":
         need_compiler()
-        return partial(solve_batch_on_cpu, tmp_path_factory.mktemp("kernels"))
+        return partial(solve_batch_on_cpu, libraries)
     need_gpu()
 
     def on_gpu(x, starts, *given, backwards=False):

@@ -16,11 +16,11 @@ STEPS = 6
 
 
 @pytest.fixture(scope="module", params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
-def kernel(request, tmp_path_factory):
+def kernel(request, libraries):
     """The kernel, run on the CPU and on a GPU."""
     if request.param == "cpu":
         need_compiler()
-        return partial(lloyd_paths_on_cpu, tmp_path_factory.mktemp("kernels"))
+        return partial(lloyd_paths_on_cpu, libraries)
     need_gpu()
 
     def on_gpu(x, starts, drawn, backwards=False):

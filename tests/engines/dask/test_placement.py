@@ -49,7 +49,7 @@ def test_parts_that_stand_together_on_a_worker_become_one():
 
 def test_what_a_look_at_a_piece_finds():
     found = survey_chunk(0, np.array([[0, 0], [1, np.inf], [3, 4]], dtype=np.float32))
-    assert (found.n_rows, found.n_features, found.single) == (3, 2, True)
+    assert (found.n_rows, found.n_features, found.is_float32) == (3, 2, True)
     assert (found.not_finite, found.no_direction, found.n_zero) == (1, 0, 1)
     np.testing.assert_array_equal(found.ends, [[0, 0], [3, np.inf]])
     nothing = survey_chunk(1, np.zeros((0, 2)))

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.learning.symmetric.circuit import LearnedModulation
-from lloydformer.learning.symmetric.invariants import INVARIANTS, RANGES
-from lloydformer.learning.symmetric.layer import Frame
+from lloydformer.learning.symmetric.layer import INVARIANTS, RANGES, Frame
 from lloydformer.learning.symmetric.model import load_symmetric
-from lloydformer.learning.symmetric.training import times
+from lloydformer.learning.symmetric.training import step_times
 
 MODEL = load_symmetric()
 
@@ -22,7 +21,7 @@ def fast(points, centers, n_steps, theta=None):
     frame = Frame.of(points[None])
     theta = MODEL.weights.double() if theta is None else theta
     now, found = frame.inside(centers[None]).unsqueeze(1), [centers]
-    for time in times(n_steps):
+    for time in step_times(n_steps):
         now = MODEL.layer(theta, frame.inside(points[None]), now, time)
         found.append(frame.outside(now[:, 0])[0])
     return torch.stack(found)

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lloydformer.learning.lloyd import lloyd_step
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer
+from lloydformer.learning.symmetric.layer import INVARIANTS, Frame, NumberLayout, SymmetricLayer
 
 LAYER = SymmetricLayer(NumberLayout(2, 1), by_differences=True)
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import lloydformer as lf
 from lloydformer.learning.export import score_symmetric
-from lloydformer.learning.symmetric.invariants import INVARIANTS
-from lloydformer.learning.symmetric.layer import Frame
+from lloydformer.learning.symmetric.layer import INVARIANTS, Frame
 from lloydformer.learning.symmetric.model import load_symmetric, save_symmetric
 from lloydformer.learning.symmetric.settings import SymmetricRun
 

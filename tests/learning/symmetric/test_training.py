@@ -1,10 +1,12 @@
 """Training is a function of the seed, and a run has weights only for its own heads."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 import torch
 
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout
-from lloydformer.learning.symmetric.layer import SymmetricLayer
+from lloydformer.learning.symmetric.layer import INVARIANTS, NumberLayout, SymmetricLayer
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.training import (
     head_mask,
@@ -60,7 +62,7 @@ def test_the_rate_rises_and_falls_to_zero():
 
 
 def test_settings_survive_serialisation():
-    assert SymmetricSettings.read(SMALL.written()) == SMALL
+    assert SymmetricSettings.read(json.loads(json.dumps(asdict(SMALL)))) == SMALL
 
 
 @pytest.mark.parametrize(

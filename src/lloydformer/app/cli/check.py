@@ -47,8 +47,8 @@ def check(
     import torch
 
     from lloydformer.app.jobs.check import load_algorithm, load_recipe
-    from lloydformer.paper.verify.cases import families_for
     from lloydformer.paper.verify.checking.check import check as compare
+    from lloydformer.paper.verify.trials import families_for
 
     plain = None if algorithm is None else load_algorithm(algorithm)
     # All that can be wrong with the options is found before the bar is shown.

@@ -12,7 +12,7 @@ from lloydformer.app.jobs.text_values import format_count, format_number
 from lloydformer.app.options import Json, command_of
 
 if TYPE_CHECKING:
-    from lloydformer.app.jobs.fit.result import FitResult, FitRun
+    from lloydformer.app.jobs.fit.result import ClusterTotals, FitResult, FitRun
 
 
 @command_of(FitSettings)
@@ -54,8 +54,7 @@ def _fit_on_cluster(settings: FitSettings, command: str, json: bool) -> None:
             model, totals, summary = job.run(client, callback)
     if json:
         return print_json(summary)
-    left_out = None if totals.left_out is None else totals.left_out.tolist()
-    print_clusters(totals.sizes.tolist(), totals.mean_distances, totals.n_rows, left_out)
+    print_clusters(totals)
     stdout.print(f"\nobjective {format_number(model.inertia_, 6)}")
     stdout.print(f"{format_count(model.n_iter_, 'iteration')}, {_format_rate(summary)}")
     return _print_files(settings)
@@ -144,7 +143,7 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
         by_rule = select in ("gap", "stability")
         why = f"was chosen by {select}" if by_rule else f"has the best {select}"
         stdout.print(f"\nk {result.n_clusters} {why}, and was written.\n")
-    print_clusters(result.sizes, result.mean_distances, result.blocks.n_rows, result.left_out)
+    print_clusters(result.totals)
     model = result.model
     stdout.print(
         f"\nobjective {format_number(model.inertia_, 6)}, silhouette "
@@ -155,21 +154,17 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
     stdout.print(f"{format_count(model.n_iter_, 'iteration')}{most}, {_format_rate(summary)}")
 
 
-def print_clusters(
-    sizes: Sequence[int],
-    distances: Sequence[float],
-    n_rows: int,
-    left_out: Sequence[int] | None = None,
-) -> None:
+def print_clusters(totals: "ClusterTotals") -> None:
     """Print a line for each cluster: its size, its share of all rows, its mean distance."""
     columns = ["cluster", "size", "share", "mean distance"]
+    pairs = zip(totals.sizes, totals.mean_distances, strict=True)
     rows = [
-        [str(j), f"{size:,}", f"{100 * size / n_rows:.1f}%", format_number(distances[j])]
-        for j, size in enumerate(sizes)
+        [str(j), f"{size:,}", f"{100 * size / totals.n_rows:.1f}%", format_number(distance)]
+        for j, (size, distance) in enumerate(pairs)
     ]
-    if left_out is not None:
+    if totals.left_out is not None:
         columns.append("left out")
-        rows = [[*row, f"{count:,}"] for row, count in zip(rows, left_out, strict=True)]
+        rows = [[*row, f"{count:,}"] for row, count in zip(rows, totals.left_out, strict=True)]
     print_table(columns, rows)
 
 

@@ -16,11 +16,9 @@ def predict(settings: PredictSettings, json: Json = False) -> None:
     from lloydformer.app.jobs.predict import label_rows
 
     with report_interrupt(), working("labelling"):
-        found = label_rows(settings)
+        found, totals = label_rows(settings)
     if json:
         return print_json(found)
-    clusters = found["clusters"].values()
-    distances = [cluster["mean_distance"] for cluster in clusters]
-    print_clusters([cluster["size"] for cluster in clusters], distances, found["n"])
+    print_clusters(totals)
     print_notes(found["notes"])
     return stdout.print(f"\nlabels: {settings.path}", soft_wrap=True)

@@ -69,22 +69,22 @@ def reproduce(
     if json:
         print_json({"labels": results} if label == "all" else next(iter(results.values()), {}))
     else:
-        every: list[Verdict] = []
+        all_verdicts: list[Verdict] = []
         for name, result in results.items():
-            made = load_artefact(name)
-            verdicts = made.verdicts(result)
-            every += verdicts
+            artefact = load_artefact(name)
+            verdicts = artefact.verdicts(result)
+            all_verdicts += verdicts
             # All tables of all labels would hide the verdicts.
-            for table in made.tables(result) if label != "all" else []:
+            for table in artefact.tables(result) if label != "all" else []:
                 print_table(table.columns, table.rows, title=table.caption)
                 stdout.print()
-            heading = f"{made.title} ({', '.join(made.cites)}): {summarise(verdicts)}"
+            heading = f"{artefact.title} ({', '.join(artefact.cites)}): {summarise(verdicts)}"
             stdout.print(heading, soft_wrap=True)
             for table in verdict_tables(verdicts):
                 print_records(table.columns, table.rows, table.caption)
             stdout.print()
         if len(results) > 1:
-            stdout.print(f"all: {summarise(every)}", soft_wrap=True)
+            stdout.print(f"all: {summarise(all_verdicts)}", soft_wrap=True)
     stderr.print(f"written: {output}{f' ({PAGE})' if page and results else ''}", soft_wrap=True)
     # A label that failed (no network, no data) does not keep the others from being written.
     for name, reason in failed.items():

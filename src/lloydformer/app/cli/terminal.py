@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from rich.cells import cell_len
@@ -83,14 +83,9 @@ def print_records(columns: Sequence[str], rows: Sequence[Sequence[str]], title: 
                 console.print(Padding.indent(Text(f"{column}: {cell}"), 6))
 
 
-@contextmanager
-def working(words: str) -> Iterator[None]:
+def working(words: str) -> AbstractContextManager[Any]:
     """Show a message with a spinner on standard error, if that is a terminal."""
-    if not stderr.is_terminal:
-        yield
-        return
-    with stderr.status(words):
-        yield
+    return stderr.status(words) if stderr.is_terminal else nullcontext()
 
 
 class Bar(Progress):

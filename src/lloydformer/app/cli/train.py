@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,7 +180,7 @@ def _train_like(options: TrainOptions, card: str, json: bool) -> None:
 
             row = train_symmetric_again(symmetric, folder, device, after, options.force)
         # All digits: a difference of 1e-8 from the card's numbers is to be seen.
-        return _print_rows(symmetric.settings.written(), [row], json, digits=None)
+        return _print_rows(asdict(symmetric.settings), [row], json, digits=None)
     model = load(card)
     folder = options.output or Path(f"learned-{model.settings.name}")
     with training_progress(model.settings.n_steps, folder, is_resumable=False) as callback:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, EADDRINUSE
+from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -62,9 +63,9 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, state: dict[str, Any], port: int = 0, folder: Path = PAGE) -> None:
         self.page = fill_index(state, folder)
-        self.folder = folder
         try:
-            super().__init__((HOST, port), PageHandler)
+            # Without a directory, the handler would serve the current folder.
+            super().__init__((HOST, port), partial(PageHandler, directory=str(folder)))
         except OSError as error:
             if error.errno not in (EADDRINUSE, EACCES):
                 raise
@@ -72,10 +73,6 @@ class PageServer(ThreadingHTTPServer):
                 f"--port: found {port}, which cannot be used ({error.strerror}); pass another one, "
                 "or none for a free one"
             ) from None
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        # The handler would serve the current folder.
-        PageHandler(request, client_address, self, directory=str(self.folder))
 
     @property
     def address(self) -> str:

@@ -1,21 +1,21 @@
 """The runs of the demo: circuits on built-in data, each compared with its plain algorithm."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy import ndarray
 from sklearn.datasets import load_digits
 
-from lloydformer.app.jobs.one_thread import one_thread
+from lloydformer.app.jobs.torch_threads import torch_threads
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
-from lloydformer.paper.verify.cases import Case
 from lloydformer.paper.verify.compare import Deviation, layer_by_layer
 from lloydformer.paper.verify.known import paired_algorithm
 from lloydformer.paper.verify.problems import Problem, with_centers
+from lloydformer.paper.verify.trials import Trial
 from lloydformer.plots.report.circuit import KEEP
 
 PLANE, DIGITS = "plane", "digits"
@@ -33,7 +33,7 @@ TOLERANCE = 1e-9
 class CircuitRun:
     """The trace of a circuit on one problem, and its deviation from the plain algorithm."""
 
-    case: Case
+    case: Trial
     trace: Trace
     deviation: Deviation
 
@@ -58,7 +58,7 @@ def format_deviation(number: float) -> str:
     return f"{number:.0e}" if number else "0"
 
 
-def demo_cases(seed: int) -> list[Case]:
+def demo_cases(seed: int) -> list[Trial]:
     """Return every row of the table on the points in the plane, then on the digits."""
     return [*make_cases(make_plane(seed), seed), *make_cases(load_images(seed), seed)]
 
@@ -79,10 +79,11 @@ def load_images(seed: int, n_points: int = 500) -> Problem:
     return with_centers(np.random.default_rng(seed), points, 10, DIGITS)
 
 
-def make_cases(problem: Problem, seed: int) -> list[Case]:
+def make_cases(problem: Problem, seed: int) -> list[Trial]:
     """Return every row of the table on this problem, with the algorithm that it must equal."""
+    directions = to_directions(problem)
     return [
-        Case(r, paired_algorithm(r, seed), to_directions(problem) if r.norm else problem, seed)
+        Trial(r, paired_algorithm(r, seed), directions if r.norm else problem, seed=seed)
         for r in recipes.table()
     ]
 
@@ -102,16 +103,16 @@ def to_directions(problem: Problem) -> Problem:
 
 
 def run_circuits(
-    cases: Sequence[Case], n_layers: int, after: Callable[[CircuitRun], None] = lambda run: None
+    cases: Sequence[Trial], n_layers: int, after: Callable[[CircuitRun], None] = lambda run: None
 ) -> list[CircuitRun]:
     """Run each circuit and its algorithm; `after` is called after each."""
     runs: list[CircuitRun] = []
-    with one_thread():
+    with torch_threads(1):
         for case in cases:
             points, centers = torch.tensor(case.problem.points), torch.tensor(case.problem.centers)
             circuit = Circuit(case.recipe, n_features=points.shape[1], n_clusters=len(centers))
             trace = circuit(points, centers, n_layers, keep=KEEP, seed=case.seed)
-            runs.append(CircuitRun(case, trace, layer_by_layer(case, n_layers)))
+            runs.append(CircuitRun(case, trace, layer_by_layer(replace(case, n_layers=n_layers))))
             after(runs[-1])
     return runs
 

@@ -6,7 +6,7 @@ from typing import Any
 from lloydformer.app.jobs.fit.job import name_data
 from lloydformer.app.jobs.fit.label_file import check_kind, write_labels
 from lloydformer.app.jobs.fit.outputs import load_columns, load_model
-from lloydformer.app.jobs.fit.result import assign_rows
+from lloydformer.app.jobs.fit.result import ClusterTotals, assign_rows
 from lloydformer.app.jobs.fit.settings import PredictSettings
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable, open_table, to_blocks
@@ -19,8 +19,8 @@ from lloydformer.data.storage.atomic_files import (
 from lloydformer.estimators.base import Clusterer
 
 
-def label_rows(settings: PredictSettings) -> dict[str, Any]:
-    """Label new rows, and write the file; returns what the command prints as JSON.
+def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals]:
+    """Label new rows, and write the file; returns what the command prints, as JSON and as a table.
 
     Raises ValueError, before any work, for a file that exists or cannot be written.
     """
@@ -36,9 +36,9 @@ def label_rows(settings: PredictSettings) -> dict[str, Any]:
         assignment = assign_rows(model, blocks)
     with atomic_write(path) as file:
         write_labels(file, kind, assignment, table)
-    k = len(model.cluster_centers_)
-    pairs = zip(assignment.sizes(k).tolist(), assignment.mean_distances(k).tolist(), strict=True)
-    return {
+    totals = assignment.totals(len(model.cluster_centers_))
+    pairs = zip(totals.sizes, totals.mean_distances, strict=True)
+    found = {
         "model": str(settings.model),
         "data": settings.data,
         "n": blocks.n_rows,
@@ -46,6 +46,7 @@ def label_rows(settings: PredictSettings) -> dict[str, Any]:
         "notes": list(table.notes),
         "clusters": {str(j): {"size": n, "mean_distance": d} for j, (n, d) in enumerate(pairs)},
     }
+    return found, totals
 
 
 def _read(settings: PredictSettings, model: Clusterer) -> tuple[OpenedTable, TensorBlocks]:

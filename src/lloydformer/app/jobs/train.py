@@ -74,16 +74,16 @@ class TrainingPlot:
         self.history: list[Evaluation] = []
 
     def __call__(self, evaluation: Evaluation) -> None:
-        import matplotlib.pyplot as plt  # importing it takes a second
+        # Importing matplotlib takes a second; pyplot would keep figures in memory.
+        from matplotlib.figure import Figure
 
         from lloydformer.plots.curves import convergence
 
         self.history.append(evaluation)
-        figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        convergence(self.history, ax=ax)
+        figure = Figure(figsize=(6, 4), layout="constrained")
+        convergence(self.history, ax=figure.subplots())
         with atomic_write(self.path) as file:
             figure.savefig(file, format=self.path.suffix.lstrip(".") or "png")
-        plt.close(figure)  # pyplot keeps figures in memory until they are closed
 
 
 def train_symmetric_again(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lloydformer.app.jobs.one_thread import one_thread
+from lloydformer.app.jobs.torch_threads import torch_threads
 from lloydformer.paper.verify import statements
 from lloydformer.paper.verify.errata import ERRATA
 from lloydformer.paper.verify.finding import Finding, Statement
@@ -26,7 +26,7 @@ def measure_statements(
 ) -> list[Finding]:
     """Measure each statement on problems drawn with this seed; `after` is called after each."""
     findings: list[Finding] = []
-    with one_thread():  # thousands of small problems
+    with torch_threads(1):  # thousands of small problems
         for statement in statements.STATEMENTS:
             findings.append(statement(statements.generator_for(statement, seed)))
             after(findings[-1])

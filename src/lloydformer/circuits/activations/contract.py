@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
+
+from lloydformer.numerics.checks import require_positive
 
 # A number, or a tensor of one number for each problem of a batch, (..., 1, 1).
 Amount = float | Tensor
@@ -169,24 +170,6 @@ class Activation(HeadActivation, Protocol):
         100.0
         """
         ...
-
-
-def require(condition: bool, argument: str, found: object, repair: str) -> None:
-    """Raise a ValueError with argument, value found and repair, unless the condition holds."""
-    if not condition:
-        raise ValueError(f"{argument}: found {found!r}; {repair}")
-
-
-def require_positive(argument: str, value: float) -> None:
-    """Raise a ValueError unless the value is a positive finite number."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    require(number and 0 < value < math.inf, argument, value, "pass a positive finite number")
-
-
-def require_fraction(argument: str, value: float) -> None:
-    """Raise a ValueError unless the value is a fraction from 0 to below 1."""
-    fraction = isinstance(value, Real) and 0 <= value < 1
-    require(fraction, argument, value, "pass a fraction from 0 to below 1")
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from lloydformer.circuits.activations.contract import (
     Context,
     Reach,
     Scores,
-    require,
-    require_fraction,
-    require_positive,
 )
+from lloydformer.numerics.checks import require, require_fraction, require_positive
+from lloydformer.numerics.search_constants import TIE
 
 Ties = Literal["first", "average"]
 
@@ -207,7 +206,7 @@ class FirstOfEquals(Activation):
     [[0.0, 1.0, 0.0]]
     """
 
-    within: float = 1e-9
+    within: float = TIE
     short = "LSMA"
 
     def __post_init__(self) -> None:

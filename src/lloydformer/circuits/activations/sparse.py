@@ -16,9 +16,8 @@ from lloydformer.circuits.activations.contract import (
     Reach,
     Scores,
     TemperedActivation,
-    require,
-    require_positive,
 )
+from lloydformer.numerics.checks import require, require_positive
 
 
 @dataclass(frozen=True)

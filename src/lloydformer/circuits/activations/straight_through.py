@@ -6,14 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lloydformer.circuits.activations.contract import (
-    NOTHING,
-    Context,
-    HeadActivation,
-    Scores,
-    require,
-)
+from lloydformer.circuits.activations.contract import NOTHING, Context, HeadActivation, Scores
 from lloydformer.circuits.activations.dense import Softmax
+from lloydformer.numerics.checks import require
 
 
 class ForwardWithGradientOf(torch.autograd.Function):

@@ -40,7 +40,7 @@ class DeviceLoop:
         The points.
     sums : Tensor of shape (2 + k (d + 1),)
         Written by an iteration: objective, changed points, of each center its sums and mass.
-    faint : float
+    min_mass : float
         A cluster with less mass is empty: then the host runs the iteration.
     certain : Tensor of shape (1,) or None
         int32; 0 if thresholds have not converged: then the iteration is run again.
@@ -58,7 +58,7 @@ class DeviceLoop:
         task: SoftIterations | RobustIterations,
         arrays: CudaPointArrays,
         sums: Tensor,
-        faint: float,
+        min_mass: float,
         certain: Tensor | None = None,
     ) -> None:
         self._task, (k, d) = task, task.centers.shape
@@ -72,7 +72,7 @@ class DeviceLoop:
         self._sums, self._certain = sums, certain  # kept alive for the kernel
         tensors = self.centers, self.rounded, self._record, self._status, certain
         pointers = (None if tensor is None else tensor.data_ptr() for tensor in tensors)
-        given = MoveArgument(*pointers, task.tolerance, faint, k, d), sums
+        given = MoveArgument(*pointers, task.tolerance, min_mass, k, d), sums
         kernel = "move_centers.cu", "move_centers", sums.device, Grid(1, 512)
         self._move = Launch(*kernel, *given, macros=list_macros(arrays.points.rows))
 

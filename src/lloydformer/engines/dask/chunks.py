@@ -123,7 +123,7 @@ class ChunkSurvey:
     ----------
     n_rows, n_features : int
         Its shape.
-    single : bool
+    is_float32 : bool
         Its numbers are float32; others are read as float64.
     ends : ndarray of shape (2, d) or None
         The smallest and the largest value of each column; None if it has no rows.
@@ -137,7 +137,7 @@ class ChunkSurvey:
 
     n_rows: int
     n_features: int
-    single: bool
+    is_float32: bool
     ends: np.ndarray | None
     not_finite: int | None
     no_direction: int | None
@@ -176,7 +176,7 @@ def survey_chunk(number: int, block: Any) -> ChunkSurvey:
     return ChunkSurvey(
         n_rows=len(rows),
         n_features=rows.shape[1],
-        single=rows.dtype == np.float32,
+        is_float32=rows.dtype == np.float32,
         ends=np.stack([rows.min(axis=0), rows.max(axis=0)]) if len(rows) else None,
         not_finite=None if finite.all() else int(np.argmin(finite)),
         no_direction=int(np.argmax(zero)) if zero.any() else None,

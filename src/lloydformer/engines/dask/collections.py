@@ -60,6 +60,11 @@ _MANY_CHUNKS = 4
 _CPU = torch.device("cpu")
 
 
+def to_numpy_dtype(dtype: torch.dtype) -> str:
+    """Return the name of a dtype in NumPy, which can be sent as it is."""
+    return str(dtype).removeprefix("torch.")
+
+
 def current_client() -> Any | None:
     """Return the client that dask would use now; None: a scheduler in this process."""
     import dask
@@ -105,13 +110,13 @@ class Collection:
 
     @property
     def dtype(self) -> torch.dtype:
-        return torch.float32 if all(each.single for each in self.surveys) else torch.float64
+        return torch.float32 if all(each.is_float32 for each in self.surveys) else torch.float64
 
     @property
     def ends(self) -> torch.Tensor:
         """The smallest and the largest value of each column, (2, d)."""
         known = [survey.ends for survey in self.surveys if survey.ends is not None]
-        dtype = np.float32 if self.dtype == torch.float32 else np.float64
+        dtype = to_numpy_dtype(self.dtype)
         low, high = (np.stack([ends[i] for ends in known]).astype(dtype) for i in (0, 1))
         return torch.from_numpy(np.stack([low.min(axis=0), high.max(axis=0)]))
 
@@ -151,22 +156,22 @@ class Opener:
         self.client: Any = current_client()
         self._delayed = delayed
         chunks = Chunks.from_collection(X)
-        self._blocks = self._persist(chunks.blocks, "X: partition")
+        self._blocks = self._persist(chunks.blocks, "X")
         tasks = [delayed(survey_chunk)(i, block) for i, block in enumerate(self._blocks)]
-        self.collection = Collection(chunks, self._compute(tasks, "X: partition"))
+        self.collection = Collection(chunks, self._compute(tasks, "X"))
         self._weights: list[Any] | None = None
 
     def survey_weights(self, sample_weight: Any, directions: bool) -> list[WeightSurvey]:
         """Look at the weights."""
         weights: Any = split_weights(sample_weight, self.collection.lengths)
         if is_collection(weights):
-            weights = self._persist(weights, "sample_weight: partition")
+            weights = self._persist(weights, "sample_weight")
         self._weights = weights
         tasks = [
             self._delayed(survey_weights)(i, given, block, directions)
             for i, (given, block) in enumerate(zip(weights, self._blocks, strict=True))
         ]
-        return self._compute(tasks, "sample_weight: partition")
+        return self._compute(tasks, "sample_weight")
 
     def open(
         self, n_clusters: int, weights: "Weights", directions: bool, engine: str, view: Any
@@ -189,7 +194,7 @@ class Opener:
                 self._delayed(make_partition)(*self._arguments(each, weights)) for each in ranges
             ]
             store = PartitionStore(spec, allowed_threads(), layout.n_rows)
-            for number, rows in enumerate(self._compute(tasks, "X: part")):
+            for number, rows in enumerate(self._compute(tasks, "X")):
                 store.partitions[number] = store.open(rows)
             return PartitionedBlocks(spec, InProcessTransport([store]), weights.n_weighted)
         has = client.who_has(self._blocks)
@@ -204,7 +209,7 @@ class Opener:
             for each, worker in zip(ranges, workers, strict=True)
         ]
         rows = [(each.start, each.stop) for each in ranges]
-        Waiting(client).done(futures, [f"X: {describe_rows([each])}" for each in rows])
+        Waiting(client, argument="X").done(futures, [describe_rows([each]) for each in rows])
         transport = DaskTransport(client, spec, futures, rows)
         return PartitionedBlocks(spec, transport, weights.n_weighted)
 
@@ -243,7 +248,7 @@ class Opener:
 
     def _arguments(self, part: PartitionRange, weights: "Weights") -> tuple[Any, ...]:
         """Return the arguments of `make_partition`."""
-        dtype = "float32" if self.collection.dtype == torch.float32 else "float64"
+        dtype = to_numpy_dtype(self.collection.dtype)
         chunks, given = [source.source for source in part.sources], list[Any]()
         if weights.exponent is not None:
             # None were given if rows of zeros alone count for nothing.
@@ -252,17 +257,17 @@ class Opener:
         blocks = [self._blocks[i] for i in chunks]
         return part.start, dtype, weights, list(part.sources), blocks, given
 
-    def _persist(self, blocks: list[Any], name: str) -> list[Any]:
+    def _persist(self, blocks: list[Any], argument: str) -> list[Any]:
         """Compute blocks once and keep them where they are."""
         if self.client is None:
             import dask
 
             return list(dask.persist(*blocks))
-        names = [f"{name} {i}" for i in range(len(blocks))]
+        names = [f"partition {i}" for i in range(len(blocks))]
         threads = dict(self.client.nthreads())
         if not threads or len(blocks) < _MANY_CHUNKS * len(threads):
             futures = list(self.client.compute(blocks))
-            Waiting(self.client).done(futures, names)
+            Waiting(self.client, argument=argument).done(futures, names)
             return futures
         # Neighbours on the same worker, as far as blocks are not computed elsewhere already: then
         # partitions are made of rows that their worker has.
@@ -271,16 +276,16 @@ class Opener:
             futures += self.client.compute(
                 [block for _, block in own], workers=[worker], allow_other_workers=True
             )
-        Waiting(self.client, workers).done(futures, names)
+        Waiting(self.client, workers, argument).done(futures, names)
         return futures
 
-    def _compute(self, tasks: list[Any], name: str) -> list[Any]:
+    def _compute(self, tasks: list[Any], argument: str) -> list[Any]:
         if self.client is None:
             import dask
 
             return list(dask.compute(*tasks))
-        names = [f"{name} {i}" for i in range(len(tasks))]
-        return Waiting(self.client).results(self.client.compute(tasks), names)
+        names = [f"partition {i}" for i in range(len(tasks))]
+        return Waiting(self.client, argument=argument).results(self.client.compute(tasks), names)
 
 
 @dataclass(frozen=True)
@@ -371,8 +376,8 @@ def _label_chunk(
     rows = to_rows(number, block)
     if len(rows) == 0:
         return np.zeros(0, dtype=np.int32)
-    dtype = "float32" if spec.layout.dtype == torch.float32 else "float64"
-    blocks = spec.open_rows(PartitionRows(0, rows.astype(dtype, copy=False)))
+    rows = rows.astype(to_numpy_dtype(spec.layout.dtype), copy=False)
+    blocks = spec.open_rows(PartitionRows(0, rows))
     return finish_labels(compute_labels(spec, blocks, folds), numbers).numpy()
 
 

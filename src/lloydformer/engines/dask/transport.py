@@ -24,7 +24,7 @@ from lloydformer.engines.partitioned.partitions import (
 )
 from lloydformer.engines.partitioned.requests import Request
 
-# Seconds that one request may take; a lost task would otherwise be waited for without end.
+# Seconds that one request may take: the client must not wait for ever for a task that was lost.
 LIMIT = 3600.0
 # Seconds to wait for a worker, if there is none: about as long as a batch queue starts one.
 WITHOUT_WORKERS = 60.0
@@ -33,7 +33,20 @@ _POLL = 2.0
 
 
 class ClusterError(RuntimeError):
-    """The cluster cannot do the work: no workers, workers that keep dying, lost data."""
+    """The cluster cannot do the work: no workers, workers that keep dying, lost data.
+
+    Attributes
+    ----------
+    problem : str
+        What happened, and what to do.
+    argument : str
+        The argument of `fit` that the problem is about, which callers may know by another name, as
+        that of a file; empty if there is none.
+    """
+
+    def __init__(self, problem: str, argument: str = "") -> None:
+        super().__init__(f"{argument}: {problem}" if argument else problem)
+        self.problem, self.argument = problem, argument
 
 
 class Waiting:
@@ -46,10 +59,12 @@ class Waiting:
     meant_for : collection of str
         The workers that the tasks were meant for. If all of them are gone, that is an error: Dask
         would not give the tasks to workers that come later.
+    argument : str
+        The argument of `fit` that the tasks work on, for errors.
     """
 
-    def __init__(self, client: Any, meant_for: Collection[str] = ()) -> None:
-        self.client, self.meant_for = client, frozenset(meant_for)
+    def __init__(self, client: Any, meant_for: Collection[str] = (), argument: str = "") -> None:
+        self.client, self.meant_for, self.argument = client, frozenset(meant_for), argument
 
     def results(self, futures: Sequence[Any], names: Sequence[str]) -> list[Any]:
         """Return the results of futures; errors name what could not be computed."""
@@ -126,12 +141,14 @@ class Waiting:
         except KilledWorker as error:
             raise ClusterError(
                 f"{name}: workers died again and again while they worked on it (too little "
-                f"memory?): {error}"
+                f"memory?): {error}",
+                self.argument,
             ) from None
         except CancelledError as error:
             raise ClusterError(
                 f"{name}: it was lost with its worker and cannot be computed again ({error}); pass "
-                "a collection that knows how to make its data, not scattered ones"
+                "a collection that knows how to make its data, not scattered ones",
+                self.argument,
             ) from None
 
 
@@ -169,7 +186,7 @@ class DaskTransport:
     ) -> None:
         self.client, self.spec = client, spec
         self._futures, self._rows, self._session = list(futures), rows, uuid4().hex
-        self._waiting = Waiting(client)
+        self._waiting = Waiting(client, argument="X")
         has = client.who_has(self._futures)
         self._workers = [(has.get(future.key) or [None])[0] for future in self._futures]
 
@@ -188,7 +205,7 @@ class DaskTransport:
         tasks, names = [], []
         for worker, numbers in groups.items():
             rows = [self._rows[number] for number in numbers]
-            names.append(f"X: {describe_rows(rows)}")
+            names.append(describe_rows(rows))
             # A task for the worker that has these partitions; another one takes it if it is gone.
             task = self.client.submit(
                 handle_request,

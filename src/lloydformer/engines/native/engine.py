@@ -11,7 +11,7 @@ from torch import Tensor
 from lloydformer.data.blocks import Blocks, TensorBlocks
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.chunked import ChunkedSession, DrawnBy
-from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS, KernelFold
+from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
 from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
@@ -21,9 +21,9 @@ from lloydformer.plans.session import Fold, Task
 # Data of at most this many numbers are computed by one thread: waking others would take longer than
 # they save. docs/speed.md mentions this size.
 _ONE_THREAD = 1 << 18
-# Bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such data may
-# be larger than the memory. docs/speed.md mentions this size.
-_ROOM = 1 << 27
+# Most bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such
+# data may be larger than the memory. docs/speed.md mentions this size.
+_MAPPED_BOUNDS = 1 << 27
 
 
 def threads_for(size: int, wanted: int | None = None) -> int:
@@ -123,7 +123,7 @@ class Native:
             largest_square=blocks.squared_norm_bound,
             mapped=blocks.mapped,
             n_threads=threads_for(blocks.points.numel(), self.n_threads),
-            bounds_bytes=(_ROOM if blocks.mapped else sys.maxsize) if self.bounded else 0,
+            bounds_bytes=(_MAPPED_BOUNDS if blocks.mapped else sys.maxsize) if self.bounded else 0,
             **shared,
         )
 
@@ -154,7 +154,7 @@ class NativeSession(ChunkedSession):
         # The plain fold runs if there is no kernel, if the kernel declines before it reads a point
         # (raw is None), or if it declines after its pass, because of the result (summary is None).
         kernel = self._folds.get(type(fold))
-        raw = None if kernel is None else self.run_kernel(kernel, fold)
+        raw = None if kernel is None else kernel.run(self.points, fold)
         if kernel is None or raw is None:
             return self.plain_fold(fold)
         summary = kernel.finish(fold, raw)
@@ -163,35 +163,23 @@ class NativeSession(ChunkedSession):
         # The kernel has changed the state: `instead` corrects what the plain fold computes from it.
         return kernel.instead(self.plain_fold(fold), raw)
 
-    def run_kernel(self, kernel: KernelFold, fold: Fold) -> Any | None:
-        """Return the raw summary of a fold; None if the kernel declines before it reads a point."""
-        self.state.reclaim()
-        self.points.leaf_masses = None
-        with self._forget_on_error():
-            return kernel.run(self.points, fold)
-
     def plain_fold(self, fold: Fold) -> Any:
         """Run a fold as in the chunked engine."""
         self.points.leaf_masses = None
-        return super().fold(fold)
+        return super().plain_fold(fold)
 
     def run(self, task: Task) -> Any | None:
         # None, from here or from the function of the task: the caller loops over folds instead.
         kernel = self._tasks.get(type(task))
-        if kernel is None:
-            return None
-        self.state.reclaim()
-        with self._forget_on_error():
-            return kernel(self.points, task)
+        return None if kernel is None else kernel(self.points, task)
 
     def leaf_masses(self, by: DrawnBy) -> Tensor:
-        # Set by `NewSeed`; every fold resets it.
+        # Set by `NewSeed`; every kernel and every plain fold resets it.
         known = self.points.leaf_masses if by == "distance" else None
         return super().leaf_masses(by) if known is None else known
 
     def forget(self) -> None:
-        super().forget()
-        self.points.fresh = True
+        self.points.forget()
 
     def close(self) -> None:
         """End the threads of the kernels and free their memory."""

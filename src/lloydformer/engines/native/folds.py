@@ -77,10 +77,10 @@ def runs(fold: type, **options: Any) -> Callable[[F], F]:
 
 
 # The columns that folds after an assignment read: labels, and distances to the nearest center.
-_OWN = ("labels", "distances")
+_NEAREST = ("labels", "distances")
 
 # Rows whose random numbers are drawn together: bounds temporary arrays to 0.5 MB each.
-_PART = 1 << 16
+_ROWS_OF_DRAW = 1 << 16
 
 # If a cluster has less mass, the plain fold runs instead. The kernel computes the shares of a point
 # relative to its largest one: those of a cluster that is far from all points fall below 1e-38 or
@@ -172,16 +172,15 @@ def run_attention_sums(points: OpenPoints, fold: AttentionSums) -> Summary | Non
         return None
     names = ("sharpness", "distance", "log_belonging", "nearest", "second", "belonging")
     numbers = {name: getattr(heads, name) for name in names}
+    numbers |= {"centers": fold.centers, "unit": fold.unit}
     out = {"level": (k, h), "masses": (k, h), "sums": (k, h, d)}
-    return points.run("attention_sums", out=out, centers=fold.centers, unit=fold.unit, **numbers)[
-        1:
-    ]
+    return points.run("attention_sums", out=out, **numbers)[1:]
 
 
 @runs(DistanceHistogram)
 def run_distance_histogram(points: OpenPoints, fold: DistanceHistogram) -> Summary:
     out = {"masses": (len(fold.prefix), 256)}  # a byte of the distance in each round
-    return points.run("distance_histogram", _OWN, out, prefix=fold.prefix, shift=fold.shift)[1:]
+    return points.run("distance_histogram", _NEAREST, out, prefix=fold.prefix, shift=fold.shift)[1:]
 
 
 @runs(TrimmedSums)
@@ -204,7 +203,7 @@ def run_highest_scores(points: OpenPoints, fold: HighestScores) -> Raw:
     k, gamma = fold.n_clusters, fold.inverse_temperature
     out, least = {"best": k, "masses": k}, torch.zeros(k, dtype=points.layout.dtype)
     _, best, masses = points.run(
-        "highest_scores", _OWN, out, inverse_temperature=gamma, least=least
+        "highest_scores", _NEAREST, out, inverse_temperature=gamma, least=least
     )
     return least, best.masked_fill_(masses == 0, -torch.inf), masses
 
@@ -215,7 +214,7 @@ def run_sums_above_threshold(points: OpenPoints, fold: SumsAboveThreshold) -> Su
     # Kernels are compiled with -ffinite-math-only: infinity becomes the largest number.
     level, out = fold.threshold.nan_to_num(nan=0.0), {"masses": k, "scores": k}
     return points.run(
-        "sums_above_threshold", _OWN, out, inverse_temperature=gamma, threshold=level
+        "sums_above_threshold", _NEAREST, out, inverse_temperature=gamma, threshold=level
     )[1:]
 
 
@@ -240,7 +239,7 @@ def run_robust_sums(points: OpenPoints, fold: RobustSums) -> Summary:
 @runs(NewSeed)
 def run_new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
     out = {"masses": points.layout.n_leaves}
-    _, masses = points.run("new_seed", _OWN, out, seed=fold.seed[0], first=fold.first)
+    _, masses = points.run("new_seed", _NEAREST, out, seed=fold.seed[0], first=fold.first)
     points.leaf_masses = masses  # the draw of candidates comes next, and begins with the leaves
     return (tree_levels(masses)[-1][0],)
 
@@ -250,18 +249,20 @@ def run_new_seed(points: OpenPoints, fold: NewSeed) -> Summary:
 @runs(Potential, finish=lambda fold, raw: (fold.now - raw[0],))
 def run_potential(points: OpenPoints, fold: Potential) -> Raw:
     out = {"gains": len(fold.candidates)}
-    return points.run("potential", _OWN, out, candidates=fold.candidates)[1:]
+    return points.run("potential", _NEAREST, out, candidates=fold.candidates)[1:]
 
 
 @runs(Oversampling)
 def run_oversampling(points: OpenPoints, fold: Oversampling) -> Summary:
     out = {"attracted": fold.known + len(fold.fresh), "mass": 1}
-    _, attracted, mass = points.run("oversampling", _OWN, out, centers=fold.fresh, known=fold.known)
+    _, attracted, mass = points.run(
+        "oversampling", _NEAREST, out, centers=fold.fresh, known=fold.known
+    )
     # The kernel has the distances; rows are drawn by the counter-based noise of torch and NumPy.
     distances, n_rows, ratios, rows = points.state.column("distances"), points.layout.n_rows, [], []
     with one_core():
-        for start in range(0, n_rows, _PART):
-            stop = min(start + _PART, n_rows)
+        for start in range(0, n_rows, _ROWS_OF_DRAW):
+            stop = min(start + _ROWS_OF_DRAW, n_rows)
             weights, masses = points.blocks.weights(start, stop), distances[start:stop].double()
             first = points.blocks.first_row + start
             found = fold.ratios(first, masses if weights is None else masses * weights)
@@ -327,7 +328,7 @@ def run_two_nearest(points: OpenPoints, fold: TwoNearest) -> Summary | None:
 def run_halves(points: OpenPoints, fold: Halves) -> Summary:
     splits = fold.points.shape[:2]  # of each cluster, at each of its drawn points
     out = {"sums": fold.points.shape, "masses": splits, "near": splits, "rest": splits}
-    return points.run("halves", _OWN, out, place=fold.place.int(), points=fold.points)[1:]
+    return points.run("halves", _NEAREST, out, place=fold.place.int(), points=fold.points)[1:]
 
 
 # The folds with kernels for sparse rows too, under the same names: those of k-means, soft and
@@ -359,11 +360,11 @@ def _merge_changes(first: Raw, second: Raw) -> Raw:
 
 # `NearestSums` for a part of the data. Running sums of parts would depend on the cut; changes are
 # merged along the tree, and the session of all rows adds them up (`RunningSums`).
-CHANGES = KernelFold(run_nearest_sum_changes, merge=_merge_changes)
+SUM_CHANGES = KernelFold(run_nearest_sum_changes, merge=_merge_changes)
 
 
 def label_sums(points: OpenPoints, n_clusters: int) -> Raw:
-    """Return sums, masses and counts by label. Precondition: `CHANGES` was the last fold."""
+    """Return sums, masses and counts by label. Precondition: `SUM_CHANGES` was the last fold."""
     counts = torch.zeros(n_clusters, dtype=torch.int64)
     out = {"sums": (n_clusters, points.layout.n_features), "masses": n_clusters}
     _, sums, masses = points.run("label_sums", ("labels",), out, k=n_clusters, counts=counts)

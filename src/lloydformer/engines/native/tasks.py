@@ -1,4 +1,4 @@
-"""The register of tasks that one kernel call runs.
+"""Tasks that one kernel call runs: `TASKS`, at the end, lists them.
 
 As in `folds.py`, task, function and kernel have one name: `LloydIterations` is run by
 `run_lloyd_iterations`, which calls the kernel "lloyd_iterations". A function returns None to
@@ -6,7 +6,7 @@ decline: then the caller solves the problem by a loop over folds.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,25 +31,11 @@ from lloydformer.plans.seeding import PlusPlusSeeds
 # save more time than the calls take, and Ctrl-C and callbacks would wait too long.
 _ONE_CALL = 1 << 22
 # Most iterations of one call: bounds the memory of its history. Ctrl-C is handled between calls.
-_AT_ONCE = 1024
+_MOST_ITERATIONS = 1024
 # Most products of numbers in one call with sparse rows, a few seconds: Ctrl-C waits for its end.
 _PRODUCTS = 1 << 32
-# Most layers of one call, over all its walks: bounds the memory of its history to 32 MB.
+# Most layers of one call, over all its starts: bounds the memory of its history to 32 MB.
 _LAYERS = 1 << 22
-
-F = TypeVar("F", bound=Callable[..., Any])
-TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # the function of each task
-SPARSE_TASKS: dict[type, Callable[[OpenPoints, Any], Any | None]] = {}  # the same for sparse rows
-
-
-def runs(task: type) -> Callable[[F], F]:
-    """Register the decorated function in `TASKS`."""
-
-    def register(run: F) -> F:
-        TASKS[task] = run
-        return run
-
-    return register
 
 
 def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
@@ -57,17 +43,16 @@ def in_one_call(n_rows: int, n_features: int, n_clusters: int) -> bool:
     return n_rows * n_features * n_clusters <= _ONE_CALL
 
 
-@runs(LloydIterations)
 def run_lloyd_iterations(points: OpenPoints, task: LloydIterations) -> IterationsResult | None:
-    (k, d), at_once = task.centers.shape, _AT_ONCE
+    (k, d), at_once = task.centers.shape, _MOST_ITERATIONS
     if isinstance(points.blocks, SparseBlocks):
         # Kernels for sparse rows have no bounds: one call is best for every size.
         products = (points.blocks.matrix.nnz + d) * k + 1
-        at_once = max(1, min(_AT_ONCE, _PRODUCTS // products))
+        at_once = max(1, min(_MOST_ITERATIONS, _PRODUCTS // products))
     elif not in_one_call(points.layout.n_rows, d, k):
         return None
-    centers = task.centers.clone().contiguous()
-    history = torch.zeros(min(task.max_iter, at_once), dtype=torch.float64)
+    centers = task.centers.clone(memory_format=torch.contiguous_format)
+    history = np.zeros(min(task.max_iter, at_once))
     ((count, settled),) = points.run(
         "lloyd_iterations",
         ("labels", "previous"),
@@ -81,10 +66,6 @@ def run_lloyd_iterations(points: OpenPoints, task: LloydIterations) -> Iteration
     return IterationsResult(centers, objectives, settled)
 
 
-SPARSE_TASKS[LloydIterations] = run_lloyd_iterations
-
-
-@runs(PlusPlusSeeds)
 def run_plus_plus_seeds(points: OpenPoints, task: PlusPlusSeeds) -> list[torch.Tensor] | None:
     n_seeds, results = task.draws.shape[1] + 1, []
     if not in_one_call(points.layout.n_rows, points.layout.n_features, n_seeds):
@@ -98,7 +79,6 @@ def run_plus_plus_seeds(points: OpenPoints, task: PlusPlusSeeds) -> list[torch.T
     return results
 
 
-@runs(Relocation)
 def run_relocation(points: OpenPoints, task: Relocation) -> RelocationResult:
     centers, draws = task.centers.clone().contiguous(), task.draws
     ((before, after),) = points.run(
@@ -112,7 +92,6 @@ def run_relocation(points: OpenPoints, task: Relocation) -> RelocationResult:
     return RelocationResult(centers, before, after)
 
 
-@runs(RelocatingIterations)
 def run_relocating_iterations(
     points: OpenPoints, task: RelocatingIterations
 ) -> list[RelocatingResult] | None:
@@ -147,20 +126,19 @@ def run_relocating_iterations(
             raise
     more = (task.rest or 0) + 3 + min(task.n_moved, k)  # layers until the next relocation is done
     if not interrupted and layers < task.max_layers and counts.max() + more > layers:
-        return None  # ended by the size of the history, not by a rule of the walk
+        return None  # ended by the size of the history, not by the stop rule
     return [
         RelocatingResult(
-            centers[walk],
-            tuple(masses[walk].tolist()),
-            float(objectives[walk]),
-            history[walk, : counts[walk]].tolist(),
+            centers[i],
+            tuple(masses[i].tolist()),
+            float(objectives[i]),
+            history[i, : counts[i]].tolist(),
             interrupted,
         )
-        for walk in range(b)
+        for i in range(b)
     ]
 
 
-@runs(WardMerging)
 def run_ward_merging(points: OpenPoints, task: WardMerging) -> torch.Tensor:
     # Copies: the kernel merges centers and masses in place.
     centers, masses = task.centers.clone(), task.masses.clone()
@@ -169,14 +147,12 @@ def run_ward_merging(points: OpenPoints, task: WardMerging) -> torch.Tensor:
     return merged
 
 
-@runs(Mutation)
 def run_mutation(points: OpenPoints, task: Mutation) -> torch.Tensor:
     centers = task.centers.clone().contiguous()
     points.run("mutation", centers=centers, seed=task.seed, number=task.number)
     return centers
 
 
-@runs(MinibatchSums)
 def run_minibatch_sums(points: OpenPoints, task: MinibatchSums) -> tuple[Sums, torch.Tensor]:
     k, d = task.centers.shape
     out = {"sums": (k, d), "counts": k, "objective": 1}
@@ -191,7 +167,6 @@ def run_minibatch_sums(points: OpenPoints, task: MinibatchSums) -> tuple[Sums, t
 _METRICS = {"sqeuclidean": 0, "euclidean": 1, "manhattan": 2, "precomputed": 3, "cosine": 0}
 
 
-@runs(MedoidMove)
 def run_medoid_move(
     points: OpenPoints, task: MedoidMove
 ) -> tuple[float, bool, bool, torch.Tensor] | None:
@@ -203,3 +178,20 @@ def run_medoid_move(
     medoids = task.medoids.clone()
     ((loss, fell, done),) = points.run(f"medoid_{task.name}", medoids=medoids, **arguments)
     return loss, fell, done, medoids
+
+
+# Runs a task on the points; returns None to decline.
+TaskRunner = Callable[[OpenPoints, Any], Any | None]
+
+TASKS: dict[type, TaskRunner] = {
+    LloydIterations: run_lloyd_iterations,
+    PlusPlusSeeds: run_plus_plus_seeds,
+    Relocation: run_relocation,
+    RelocatingIterations: run_relocating_iterations,
+    WardMerging: run_ward_merging,
+    Mutation: run_mutation,
+    MinibatchSums: run_minibatch_sums,
+    MedoidMove: run_medoid_move,
+}
+# The tasks with a kernel for sparse rows too, under the same name.
+SPARSE_TASKS: dict[type, TaskRunner] = {LloydIterations: run_lloyd_iterations}

@@ -17,22 +17,19 @@ from lloydformer.engines.partitioned.blocks import (
 )
 from lloydformer.engines.partitioned.labels import DistributedLabels
 from lloydformer.engines.partitioned.partitions import (
-    PartitionRange,
     PartitionRows,
     PartitionSpec,
     PartitionStore,
 )
-from lloydformer.engines.partitioned.session import PartitionedSession, Transport
+from lloydformer.engines.partitioned.session import PartitionedSession
 
 __all__ = [
     "DistributedLabels",
     "InProcessTransport",
-    "PartitionRange",
     "PartitionRows",
     "PartitionSpec",
     "PartitionStore",
     "PartitionedBlocks",
     "PartitionedEngine",
     "PartitionedSession",
-    "Transport",
 ]

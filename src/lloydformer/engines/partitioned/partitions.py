@@ -1,13 +1,13 @@
 """Partitions: where rows are cut, how a partition is opened, and those that one process holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from threading import RLock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,14 +18,12 @@ from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import Chunked, ChunkedSession, DrawnBy
 from lloydformer.engines.draws import RowMasses, leave_out, locate_rows, update_leaf_masses
 from lloydformer.engines.native.engine import Native
-from lloydformer.engines.native.folds import CHANGES, FOLDS, KernelFold
+from lloydformer.engines.native.folds import FOLDS, SUM_CHANGES, KernelFold
 from lloydformer.engines.partitioned.tree_nodes import Node, split_into_nodes
 from lloydformer.engines.thread_pool import single_core_pool
 from lloydformer.numerics.tree import tree_levels
 from lloydformer.plans.assign import NearestSums
 from lloydformer.plans.session import Fold
-
-R = TypeVar("R")
 
 # Nodes for each thread, if there are enough leaves: with one node per thread the others would wait
 # for the slowest. Chosen by hand.
@@ -167,7 +165,7 @@ class PartitionSpec:
         if self.engine != "native":
             return None
         # Partitions report how labels have changed; the session keeps the sums (`RunningSums`).
-        return CHANGES if type(fold) is NearestSums else FOLDS.get(type(fold))
+        return SUM_CHANGES if type(fold) is NearestSums else FOLDS.get(type(fold))
 
 
 class OpenNode:
@@ -202,6 +200,17 @@ class OpenNode:
 class OpenPartition:
     """Consecutive rows, opened as the complete nodes that they are made of when first used.
 
+    Parameters
+    ----------
+    spec : PartitionSpec
+        How its rows are opened.
+    blocks : TensorBlocks
+        The rows.
+    n_threads : int
+        Threads of the session of each node.
+    max_leaves : int or None
+        Leaves of a node at most, a power of two; None: any number.
+
     Attributes
     ----------
     version : int
@@ -211,10 +220,14 @@ class OpenPartition:
     """
 
     def __init__(
-        self, spec: PartitionSpec, blocks: TensorBlocks, n_threads: int, most: int | None = None
+        self,
+        spec: PartitionSpec,
+        blocks: TensorBlocks,
+        n_threads: int,
+        max_leaves: int | None = None,
     ) -> None:
         self.spec, self.blocks, self.version, self.lock = spec, blocks, 0, RLock()
-        self._n_threads, self._most = n_threads, most
+        self._n_threads, self._max_leaves = n_threads, max_leaves
         self._resources, self._nodes = ExitStack(), list[OpenNode]()
 
     @property
@@ -223,7 +236,7 @@ class OpenPartition:
             layout, first = self.spec.layout, self.blocks.first_row
             leaves = first // layout.leaf, -(-(first + self.blocks.n_rows) // layout.leaf)
             engine = self.spec.make_engine(self._n_threads)
-            for node in split_into_nodes(*leaves, layout.n_leaves, self._most):
+            for node in split_into_nodes(*leaves, layout.n_leaves, self._max_leaves):
                 start = node.first_leaf * layout.leaf - first
                 stop = min(node.stop_leaf(layout.n_leaves) * layout.leaf, layout.n_rows) - first
                 opening = engine.open(self.blocks.slice_rows(start, stop))
@@ -232,7 +245,7 @@ class OpenPartition:
 
     def fork(self) -> "OpenPartition":
         """Return the same rows, with a state of their own."""
-        return OpenPartition(self.spec, self.blocks, self._n_threads, self._most)
+        return OpenPartition(self.spec, self.blocks, self._n_threads, self._max_leaves)
 
     def close(self) -> None:
         """Forget the state of the rows."""
@@ -268,6 +281,11 @@ class PartitionStore:
     n_rows : int
         Rows that they have in all, about: with several threads, nodes are so small that every
         thread has some.
+
+    Attributes
+    ----------
+    map : callable
+        As the built-in `map`, by all threads.
     """
 
     def __init__(self, spec: PartitionSpec, n_threads: int, n_rows: int) -> None:
@@ -275,11 +293,12 @@ class PartitionStore:
         leaves = -(-n_rows // spec.layout.leaf)
         # Few leaves: one node after the other, each by the threads of its kernels. Many: nodes are
         # cut so small that there are enough for all threads, and each is the work of one thread.
-        self._most: int | None = None
-        self._threads_of_node, self._pool = n_threads, None
+        self._max_leaves: int | None = None
+        self._threads_of_node = n_threads
+        self.map: Callable[..., Iterable[Any]] = map
         if n_threads > 1 and leaves >= _NODES_PER_THREAD * n_threads and not spec.single:
-            self._most = 1 << (leaves // (_NODES_PER_THREAD * n_threads)).bit_length() - 1
-            self._threads_of_node, self._pool = 1, _shared_pool(n_threads)
+            self._max_leaves = 1 << (leaves // (_NODES_PER_THREAD * n_threads)).bit_length() - 1
+            self._threads_of_node, self.map = 1, _shared_pool(n_threads).map
 
     def fork(self) -> "PartitionStore":
         """Return a store of the same rows, with a state of their own."""
@@ -290,7 +309,7 @@ class PartitionStore:
     def open(self, rows: PartitionRows) -> OpenPartition:
         """Return a partition, to be entered in `partitions`."""
         blocks = self.spec.open_rows(rows)
-        return OpenPartition(self.spec, blocks, self._threads_of_node, self._most)
+        return OpenPartition(self.spec, blocks, self._threads_of_node, self._max_leaves)
 
     def handle(self, request: Any) -> Response:
         """Run a request on the partitions that it is for and whose state has its version."""
@@ -305,11 +324,6 @@ class PartitionStore:
                 for n in ready:
                     chosen[n].version = request.next_version
         return Response(result, tuple(n for n in chosen if n not in ready))
-
-    def map_nodes(self, function: Callable[[OpenNode], R], nodes: list[OpenNode]) -> dict[Node, R]:
-        """Return the result of a function for each node, computed by all threads."""
-        apply = map if self._pool is None else self._pool.map
-        return dict(zip((node.node for node in nodes), apply(function, nodes), strict=True))
 
     def close(self) -> None:
         """Forget all partitions and their state."""

@@ -4,9 +4,9 @@ A request is a small value. A session sends it, and its method `run` is called i
 holds partitions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import DrawnBy
 from lloydformer.engines.native.engine import NativeSession
 from lloydformer.engines.native.folds import label_sums
+from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.partitioned.partitions import (
     OpenNode,
     OpenPartition,
@@ -99,21 +100,15 @@ class FoldRequest(Request):
         return self.fold
 
     def run(self, store: PartitionStore, partitions: Partitions) -> tuple[dict[Node, Any], bool]:
-        spec, fold = store.spec, self.fold
-        kernel = None if self.plain else spec.kernel(fold)
-
-        def fold_node(node: OpenNode) -> tuple[Any, bool]:
-            session = node.session
-            if not isinstance(session, NativeSession):
-                return session.fold(fold), True
-            # None: there is no kernel, or it has declined (`KernelFold`).
-            raw = None if kernel is None else session.run_kernel(kernel, fold)
-            return (session.plain_fold(fold), True) if raw is None else (raw, False)
-
-        results = store.map_nodes(fold_node, open_nodes(partitions))
-        summaries = {node: summary for node, (summary, _) in results.items()}
-        # Equal for all nodes: it depends on the fold and the precision alone.
-        is_plain = next(is_plain for _, is_plain in results.values())
+        spec, fold, nodes = store.spec, self.fold, open_nodes(partitions)
+        kernel, found = None if self.plain else spec.kernel(fold), list[Any]()
+        if kernel is not None:
+            found = list(store.map(kernel.run, open_points(nodes), repeat(fold)))
+        # All nodes decline, or none: that depends on the fold and the precision alone.
+        is_plain = kernel is None or found[0] is None
+        if is_plain:
+            found = list(store.map(lambda node: node.session.plain_fold(fold), nodes))
+        summaries = by_node(nodes, found)
         if not isinstance(fold, NewSeed):  # after `NewSeed` the session draws by the mass of nodes
             merge = merge_function(spec, fold, is_plain)
             summaries = merge_nodes(merge, summaries, spec.layout.n_leaves)
@@ -130,12 +125,9 @@ class LabelSumsRequest(Request):
     n_clusters: int
 
     def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, Any]:
-        def sum_node(node: OpenNode) -> Any:
-            assert isinstance(node.session, NativeSession)
-            return label_sums(node.session.points, self.n_clusters)
-
-        sums = store.map_nodes(sum_node, open_nodes(partitions))
-        return merge_nodes(add_tuples, sums, store.spec.layout.n_leaves)
+        nodes = open_nodes(partitions)
+        sums = store.map(label_sums, open_points(nodes), repeat(self.n_clusters))
+        return merge_nodes(add_tuples, by_node(nodes, sums), store.spec.layout.n_leaves)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +165,8 @@ class MassRequest(Request):
     def run(self, store: PartitionStore, partitions: Partitions) -> dict[Node, float]:
         every = open_nodes(partitions)
         chosen = [node for node in every if self.nodes is None or node.node in self.nodes]
-        return store.map_nodes(lambda node: node.mass(self.by, self.drawn), chosen)
+        masses = store.map(lambda node: node.mass(self.by, self.drawn), chosen)
+        return by_node(chosen, masses)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,6 +332,18 @@ def merge_function(spec: PartitionSpec, fold: Fold, is_plain: bool) -> Callable[
 def open_nodes(partitions: Partitions) -> list[OpenNode]:
     """Return the nodes of all partitions; opens those that are not open."""
     return [node for partition in partitions for node in partition.nodes]
+
+
+def by_node(nodes: Iterable[OpenNode], results: Iterable[Any]) -> dict[Node, Any]:
+    """Return the result of each node, by the place of the node in the tree."""
+    return dict(zip((node.node for node in nodes), results, strict=True))
+
+
+def open_points(nodes: Iterable[OpenNode]) -> Iterator[OpenPoints]:
+    """Return the points of these nodes as kernels take them. Precondition: the native engine."""
+    for node in nodes:
+        assert isinstance(node.session, NativeSession)
+        yield node.session.points
 
 
 def add_tuples(first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:

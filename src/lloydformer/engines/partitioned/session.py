@@ -13,7 +13,7 @@ from torch import Tensor
 from lloydformer.data.layout import Layout
 from lloydformer.engines.chunked import DrawnBy
 from lloydformer.engines.native.engine import Native
-from lloydformer.engines.native.folds import CHANGES
+from lloydformer.engines.native.folds import SUM_CHANGES
 from lloydformer.engines.partitioned.labels import DistributedLabels
 from lloydformer.engines.partitioned.partitions import PartitionSpec, Response
 from lloydformer.engines.partitioned.requests import (
@@ -47,7 +47,7 @@ from lloydformer.plans.seeding import NewSeed
 from lloydformer.plans.session import Fold, Session, Task
 
 # How often lost state is computed again for one request before the fit gives up: a worker that dies
-# by the request itself (too little memory) would die for ever.
+# by the request itself (too little memory) would die every time.
 _MAX_TRIES = 20
 # Below this part of the largest weight that a cluster has had, its sums are added up again: the
 # rounding of changes so far may be as large as what is left. As in
@@ -95,7 +95,7 @@ class PartitionedSession(Session):
         self.spec, self._transport = spec, transport
         # Every request that changes the state of the points gets a number, the version of that
         # state. A partition with another version has lost its state, with its worker.
-        self._journal, self._version, self._clock = Journal(), 0, count(1)
+        self._journal, self._version, self._new_versions = Journal(), 0, count(1)
         self._sums: RunningSums | None = None
         self._drawn_points = dict[int, Tensor]()  # points of the last draw, by row
         self._node_masses: dict[Node, float] | None = None  # if the last fold has computed them
@@ -115,7 +115,7 @@ class PartitionedSession(Session):
             kernel = None if is_plain else self.spec.kernel(fold)
             if kernel is None:
                 return raw
-            if kernel is CHANGES:
+            if kernel is SUM_CHANGES:
                 return self._update_sums(raw)
             if isinstance(fold, NewSeed):
                 masses = _join_nodes([nodes for nodes, _ in results])
@@ -123,7 +123,7 @@ class PartitionedSession(Session):
             summary = kernel.finish(fold, raw)
             if summary is not None:
                 return summary
-            # The kernel asks for the plain fold, which knows more digits.
+            # `finish` has declined: the plain fold is more precise.
             plain, _ = self._merge_fold(
                 fold, self.send(FoldRequest(fold=fold, plain=True), changes=True)
             )
@@ -210,7 +210,7 @@ class PartitionedSession(Session):
         if sums is not None:
             self._sums = RunningSums(*sums["sums"].shape)
             vars(self._sums).update(sums)
-        self._clock, self._node_masses = count(self._version + 1), None
+        self._new_versions, self._node_masses = count(self._version + 1), None
         self._drawn_points = {}
 
     def send(self, request: Request, *, reads: bool = False, changes: bool = False) -> list[Any]:
@@ -229,7 +229,7 @@ class PartitionedSession(Session):
             request = replace(request, version=self._version)
         if changes:
             self._node_masses = None
-            request = replace(request, next_version=next(self._clock))
+            request = replace(request, next_version=next(self._new_versions))
         results: list[Any] = []
         sent, lost = request, frozenset[int]()
         for _ in range(_MAX_TRIES):
@@ -258,7 +258,7 @@ class PartitionedSession(Session):
         try:
             yield
         except BaseException:
-            self._sums, self._version = None, next(self._clock)
+            self._sums, self._version = None, next(self._new_versions)
             self._journal.add(ForgetRequest())
             raise
 

@@ -40,12 +40,14 @@ def root(n_leaves: int) -> Node:
     return Node((n_leaves - 1).bit_length(), 0)
 
 
-def split_into_nodes(first: int, stop: int, n_leaves: int, most: int | None = None) -> list[Node]:
+def split_into_nodes(
+    first: int, stop: int, n_leaves: int, max_leaves: int | None = None
+) -> list[Node]:
     """Return the fewest complete nodes that make up the leaves [first, stop), in their order.
 
-    most: leaves of a node at most; a power of two.
+    max_leaves: leaves of a node at most, a power of two; None: any number.
     """
-    top = root(n_leaves).level if most is None else most.bit_length() - 1
+    top = root(n_leaves).level if max_leaves is None else max_leaves.bit_length() - 1
     nodes = []
     while first < stop:
         node = Node(0, first)

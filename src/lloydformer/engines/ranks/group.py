@@ -27,13 +27,13 @@ _HEAD = struct.Struct("<qqI60s")
 # Bytes of a message that one exchange has room for, at first and at most. The room grows with the
 # messages of a fit, so that most exchanges are one all-gather; above the limit a second one is
 # cheaper than to fill up every message.
-_SMALLEST, _LARGEST = 1 << 10, 1 << 18
+_FIRST_ROOM, _MOST_ROOM = 1 << 10, 1 << 18
 # The kind of the message of a rank whose fit has ended with an error.
 _FAILED = "failed"
 
 
 class RankError(RuntimeError):
-    """An error of another rank, or ranks that do not do the same."""
+    """An error of another rank, or ranks that call different things."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Ranks:
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    _room: int = _SMALLEST
+    _room: int = _FIRST_ROOM
     _number: int = 0
 
     def gather(self, value: V, kind: MessageKind = VALUES) -> list[V]:
@@ -108,7 +108,7 @@ class Ranks:
             rest = self._all_gather(message[room:], longest - room)
             parts = [first + second for first, second in zip(parts, rest, strict=True)]
             # An eighth more, so that a slightly longer message does not need a second exchange.
-            self._room = min(longest + longest // 8, _LARGEST)
+            self._room = min(longest + longest // 8, _MOST_ROOM)
         return [pickle.loads(part) for part in parts]
 
     def _exchange(self, message: bytes, kind: MessageKind) -> list[bytes]:
@@ -179,7 +179,7 @@ class Ranks:
                 with suppress(Exception):  # the others are gone
                     # They get it in their next exchange, whatever that is about. A character has at
                     # most 4 bytes: the message fits into the smallest room.
-                    short = dump_data((kind, words[: _SMALLEST // 4]))
+                    short = dump_data((kind, words[: _FIRST_ROOM // 4]))
                     self._exchange(short, MessageKind(_FAILED))
                 _mark(error)
             raise

@@ -135,24 +135,15 @@ def move_to_holders(
     shard: the rows (m, ...) of this rank. Rows that stay are not copied, unless they are in one
     partition with those of other ranks.
     """
-    # All ranks go through the partitions in the same order, which is how gloo and NCCL match the
-    # messages between two of them.
     parts: dict[int, list[Tensor]] = {}
-    operations: list[dist.P2POp] = []
+    exchange = Exchange(ranks, shard[:0])
     for number, placement in enumerate(placements):
         for owner, first, last in placement.range.sources:
-            if placement.rank == ranks.rank:
-                own = parts.setdefault(number, [])
-                if owner == ranks.rank:
-                    own.append(shard[first:last])
-                else:
-                    size = (last - first, *shard.shape[1:])
-                    own.append(torch.empty(size, dtype=shard.dtype, device=ranks.device))
-                    operations.append(dist.P2POp(dist.irecv, own[-1], owner))
-            elif owner == ranks.rank:
-                part = shard[first:last].contiguous().to(ranks.device)
-                operations.append(dist.P2POp(dist.isend, part, placement.rank))
-    _exchange(operations)
+            own = shard[first:last] if owner == ranks.rank else None
+            found = exchange.add(owner, placement.rank, own, last - first)
+            if found is not None:
+                parts.setdefault(number, []).append(found)
+    exchange.run()
     return {number: _join(own) for number, own in parts.items()}
 
 
@@ -165,28 +156,61 @@ def return_to_shards(
     their kind.
     """
     parts: list[Tensor] = []
-    operations: list[dist.P2POp] = []
+    exchange = Exchange(ranks, like)
     for number, placement in enumerate(placements):
         offset = 0
         for owner, first, last in placement.range.sources:
-            here = slice(offset, offset + last - first)
-            offset = here.stop
-            if owner == placement.rank == ranks.rank:
-                parts.append(held[number][here])
-            elif owner == ranks.rank:
-                parts.append(torch.empty(last - first, dtype=like.dtype, device=ranks.device))
-                operations.append(dist.P2POp(dist.irecv, parts[-1], placement.rank))
-            elif placement.rank == ranks.rank:
-                part = held[number][here].contiguous().to(ranks.device)
-                operations.append(dist.P2POp(dist.isend, part, owner))
-    _exchange(operations)
+            stop = offset + last - first
+            own = held[number][offset:stop] if placement.rank == ranks.rank else None
+            found = exchange.add(placement.rank, owner, own, last - first)
+            if found is not None:
+                parts.append(found)
+            offset = stop
+    exchange.run()
     return _join(parts) if parts else like
 
 
-def _exchange(operations: list[dist.P2POp]) -> None:
-    """Start all of them, and wait; the time limit is that of the process group."""
-    for work in dist.batch_isend_irecv(operations) if operations else []:
-        work.wait()
+class Exchange:
+    """Rows that go from rank to rank.
+
+    All ranks add the same pieces in the same order, which is how gloo and NCCL match the messages
+    between two of them.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        Who takes part.
+    like : Tensor of shape (0, ...)
+        An empty tensor of the kind of the rows.
+    """
+
+    def __init__(self, ranks: Ranks, like: Tensor) -> None:
+        self._ranks, self._like = ranks, like
+        self._operations: list[dist.P2POp] = []
+
+    def add(self, sender: int, receiver: int, rows: Tensor | None, n_rows: int) -> Tensor | None:
+        """Add a piece, which its sender passes as `rows`.
+
+        Returns the tensor that has it after `run`, on the receiver; None on other ranks.
+        """
+        rank, device = self._ranks.rank, self._ranks.device
+        if sender == receiver == rank:
+            return rows
+        if receiver == rank:
+            shape = n_rows, *self._like.shape[1:]
+            received = torch.empty(shape, dtype=self._like.dtype, device=device)
+            self._operations.append(dist.P2POp(dist.irecv, received, sender))
+            return received
+        if sender == rank:
+            assert rows is not None
+            sent = rows.contiguous().to(device)
+            self._operations.append(dist.P2POp(dist.isend, sent, receiver))
+        return None
+
+    def run(self) -> None:
+        """Start all messages, and wait; the time limit is that of the process group."""
+        for work in dist.batch_isend_irecv(self._operations) if self._operations else []:
+            work.wait()
 
 
 def _join(parts: list[Tensor]) -> Tensor:

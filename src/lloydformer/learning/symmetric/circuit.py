@@ -1,6 +1,6 @@
 """The learned symmetric layer as a literal circuit, whose numbers can be read head by head."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from lloydformer.circuits.heads import Numbers
 from lloydformer.circuits.subspaces import Space
 from lloydformer.circuits.symmetric import WRITTEN, SymmetricModulator, count_numbers
-from lloydformer.learning.symmetric.invariants import (
+from lloydformer.learning.symmetric.layer import (
     INVARIANTS,
     TEMPERATURES,
+    Frame,
     NumberLayout,
     invariants_of_points,
     two_nearest,
 )
-from lloydformer.learning.symmetric.layer import Frame
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 
@@ -25,30 +25,24 @@ from lloydformer.plans.symmetric import FLOOR
 class LearnedModulation:
     """Numbers that are linear in the invariants: `lf.recipes.symmetric(LearnedModulation(...))`.
 
-    `weights`: those of the invariants, for each number of `NumberLayout(n_heads, n_apart)` in
-    order.
+    `weights`: those of the invariants, for each of the `numbers` in order.
     """
 
     weights: tuple[float, ...]
-    n_heads: int = 4
-    n_apart: int = 2
+    numbers: NumberLayout = field(default_factory=NumberLayout)
     subspaces = WRITTEN
 
     def __post_init__(self) -> None:
-        wanted = self.numbers.count * len(INVARIANTS)
+        numbers, wanted = self.numbers, self.numbers.count * len(INVARIANTS)
         if len(self.weights) != wanted:
             raise ValueError(
-                f"weights: found {len(self.weights)}; {self.n_heads} heads and {self.n_apart} "
-                f"apart need {wanted}"
+                f"weights: found {len(self.weights)}; {numbers.n_heads} heads and "
+                f"{numbers.n_apart} apart need {wanted}"
             )
 
     @property
-    def numbers(self) -> NumberLayout:
-        return NumberLayout(self.n_heads, self.n_apart)
-
-    @property
     def kinds(self) -> dict[str, int]:
-        return count_numbers(self.n_heads, self.n_apart)
+        return count_numbers(self.numbers.n_heads, self.numbers.n_apart)
 
     def build(self, space: Space) -> "LearnedModulator":
         return LearnedModulator(self, space)

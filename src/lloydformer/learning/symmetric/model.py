@@ -16,13 +16,13 @@ from lloydformer.circuits.symmetric import symmetric
 from lloydformer.data.storage.atomic_files import atomic_write_text
 from lloydformer.learning.pretrained import FORMAT, SYMMETRIC, ModelCard, read_card
 from lloydformer.learning.symmetric.circuit import LearnedModulation
-from lloydformer.learning.symmetric.invariants import (
+from lloydformer.learning.symmetric.layer import (
     INVARIANTS,
     InvariantInputs,
     NumberLayout,
+    SymmetricLayer,
     invariants_of_means,
 )
-from lloydformer.learning.symmetric.layer import SymmetricLayer
 from lloydformer.learning.symmetric.settings import SymmetricRun, SymmetricSettings
 from lloydformer.plans.symmetric import Heads, Invariants, SymmetricPlan
 
@@ -130,8 +130,7 @@ class SymmetricModel:
         torch.Size([6, 3, 2])
         """
         weights = tuple(self.weights.flatten().tolist())
-        learned = LearnedModulation(weights, self.numbers.n_heads, self.numbers.n_apart)
-        return Circuit(symmetric(learned), n_features, n_clusters)
+        return Circuit(symmetric(LearnedModulation(weights, self.numbers)), n_features, n_clusters)
 
 
 def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
@@ -223,7 +222,7 @@ def save_symmetric(
         "n_heads": numbers.n_heads,
         "n_apart": numbers.n_apart,
         "numbers": by_name,
-        "settings": settings.written(),
+        "settings": asdict(settings),
         "runs": [asdict(run) for run in runs],
         "chosen": chosen,
         **(notes or {}),

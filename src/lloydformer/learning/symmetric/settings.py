@@ -1,10 +1,11 @@
 """Settings of training symmetric layers: those that runs share, and those of a single run."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lloydformer.learning.symmetric.invariants import RANGES
+from lloydformer.learning.symmetric.layer import RANGES
+from lloydformer.numerics.checks import require
 
 
 class Shape(NamedTuple):
@@ -43,6 +44,8 @@ SHAPES = (
 class SymmetricRun:
     """Settings of one run.
 
+    The defaults are those of the weights in the package.
+
     Attributes
     ----------
     seed : int
@@ -70,16 +73,17 @@ class SymmetricRun:
     def __post_init__(self) -> None:
         if self.seed < 0 or self.n_heads < 1:
             raise ValueError(f"found {self}; pass a seed of 0 or more, and n_heads of 1 or more")
-        if not 0 < self.learning_rate < math.inf:
-            found = self.learning_rate
-            raise ValueError(f"learning_rate: found {found!r}; pass a positive finite number")
-        if self.without and self.without not in RANGES:
-            raise ValueError(f"without: found {self.without!r}; pass one of {', '.join(RANGES)}")
+        positive = 0 < self.learning_rate < math.inf
+        require(positive, "learning_rate", self.learning_rate, "pass a positive finite number")
+        known = not self.without or self.without in RANGES
+        require(known, "without", self.without, f"pass one of {', '.join(RANGES)}")
 
 
 @dataclass(frozen=True)
 class SymmetricSettings:
     """Settings that runs trained together share.
+
+    The defaults are those of the weights in the package, except for `n_updates`: they had 6,500.
 
     Attributes
     ----------
@@ -123,11 +127,7 @@ class SymmetricSettings:
         rising = min(1.0, (update + 1) / self.warm_up)
         return rising * (1 + math.cos(math.pi * update / self.n_updates)) / 2
 
-    def written(self) -> dict[str, Any]:
-        """Serialise as JSON values."""
-        return {**asdict(self), "shapes": [list(shape) for shape in self.shapes]}
-
     @classmethod
     def read(cls, found: dict[str, Any]) -> "SymmetricSettings":
-        """Build settings from what `written` returned."""
+        """Build settings from the JSON of `dataclasses.asdict`."""
         return cls(**{**found, "shapes": tuple(Shape(*shape) for shape in found["shapes"])})

@@ -17,8 +17,14 @@ from torch import Tensor
 
 from lloydformer.learning.optimiser import TrainingState, adam_step
 from lloydformer.learning.random_numbers import stream_keys, uniform
-from lloydformer.learning.symmetric.invariants import INVARIANTS, NumberLayout, two_nearest
-from lloydformer.learning.symmetric.layer import Frame, SymmetricLayer, distances
+from lloydformer.learning.symmetric.layer import (
+    INVARIANTS,
+    Frame,
+    NumberLayout,
+    SymmetricLayer,
+    distances_by_product,
+    two_nearest,
+)
 from lloydformer.learning.symmetric.settings import Shape, SymmetricRun, SymmetricSettings
 from lloydformer.learning.symmetric.varied_tasks import SharedBatch, draw_varied_tasks
 from lloydformer.learning.trainer import capture_graphs
@@ -76,7 +82,7 @@ def weights_of_heads(
     return weights[head_mask(numbers, n_heads) > 0]
 
 
-def times(n_steps: int) -> list[float]:
+def step_times(n_steps: int) -> list[float]:
     """Return the invariant `time` of each step: from 0 to 1."""
     return [t / max(1, n_steps - 1) for t in range(n_steps)]
 
@@ -85,7 +91,7 @@ def log_objective(
     points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
 ) -> Float[Tensor, "b r"]:
     """Return the log of the mean squared distance to the nearest center plus a small floor."""
-    return (distances(points, centers).min(dim=2).values.mean(dim=-1) + _FLOOR).log()
+    return (distances_by_product(points, centers).min(dim=2).values.mean(dim=-1) + _FLOOR).log()
 
 
 def to_frame(batch: SharedBatch) -> SharedBatch:
@@ -104,7 +110,7 @@ def losses(
     """Return the log objective after the last step plus `earlier` times the mean of the others."""
     centers = batch.centers.unsqueeze(1).expand(-1, len(weights), -1, -1)
     parts = []
-    for time in times(n_steps):
+    for time in step_times(n_steps):
         centers = layer(weights, batch.points, centers, time)
         parts.append(log_objective(batch.points, centers))
     return parts[-1] + earlier * torch.stack(parts[:-1]).mean(dim=0)
@@ -129,7 +135,7 @@ def lloyd_keeping_empty(
     points: Float[Tensor, "b n d"], centers: Float[Tensor, "b r k d"]
 ) -> Float[Tensor, "b r k d"]:
     """Do one step of Lloyd's algorithm; the center of an empty cluster stays."""
-    own = two_nearest(distances(points, centers)).own  # (b, r, k, n)
+    own = two_nearest(distances_by_product(points, centers)).own  # (b, r, k, n)
     sums = (own.flatten(1, 2) @ points).view(*own.shape[:3], -1)
     return means_or(sums, own.sum(dim=-1), centers)
 

@@ -68,24 +68,27 @@ def draw_varied_tasks(
 
 
 def _draw_points(u: dict[str, Tensor], kind: Int[Tensor, " b"], k: int) -> Float[Tensor, "b n d"]:
-    """Return points in the unit cube. The tensors `t` are one number for each task."""
-    t = u["task"].unbind(-1)
+    """Return points in the unit cube."""
+    # random numbers of each task, named by what they decide; the last one is not used
+    of_task = u["task"].unbind(-1)
+    u_count, u_masses, u_scales, u_width, u_family, u_map, u_decay, *rest = of_task
+    fraction, most_common, _ = rest
     paper, wide, columns = kind == 0, kind >= 2, kind == 3
     # k/2, k or 2k components; those of the paper are k with equal masses.
-    share = torch.where(paper, 0.5, t[0])
+    share = torch.where(paper, 0.5, u_count)
     count = torch.where(share < 1 / 3, (k + 1) // 2, torch.where(share < 2 / 3, k, 2 * k))
-    unequal = ~paper & (t[1] < 0.5)
+    unequal = ~paper & (u_masses < 0.5)
     masses = torch.where(unequal[:, None], -u["weights"].log(), 1.0)
     masses = masses * (torch.arange(2 * k, device=masses.device) < count[:, None])
     members = draw_components(u["members"], masses)
     # Scales: 0.1 in the paper, else 0.05 to 0.2, or 0.15 to 2.4 where components overlap; half of
     # the tasks have another scale for each column of each component.
-    rough = ~paper & (t[2] < 0.5)
+    rough = ~paper & (u_scales < 0.5)
     spread = torch.where(rough[:, None, None], 2 * u["scales"], 1.0)
-    narrow = torch.where(paper, 1.0, 2 ** (2 * t[3] - 1))
-    width = 0.1 * torch.where(wide, 1.5 * 16 ** t[3], narrow)
+    narrow = torch.where(paper, 1.0, 2 ** (2 * u_width - 1))
+    width = 0.1 * torch.where(wide, 1.5 * 16**u_width, narrow)
     # 0 to 4: Cauchy, Gumbel, normal, log-normal, Laplace. Wide tasks are Gumbel or normal.
-    family = integers(torch.where(wide, 0.2 + 0.4 * t[4], t[4]), 0, 4)[:, None, None]
+    family = integers(torch.where(wide, 0.2 + 0.4 * u_family, u_family), 0, 4)[:, None, None]
     noise = QUANTILES["laplace"](u["noise"])
     for number, name in enumerate(("cauchy", "gumbel", "normal", "lognormal")):
         noise = torch.where(family == number, QUANTILES[name](u["noise"]), noise)
@@ -93,29 +96,32 @@ def _draw_points(u: dict[str, Tensor], kind: Int[Tensor, " b"], k: int) -> Float
     points = locations + width[:, None, None] * scales * noise
     points = torch.where(family == 3, points.clamp(max=20.0).exp(), points)
     # A random matrix with a decaying spectrum correlates the columns.
-    correlated = (~paper & (t[5] < 0.5)) | columns
+    correlated = (~paper & (u_map < 0.5)) | columns
     rank = torch.arange(1, points.shape[-1] + 1, device=points.device)
-    powers = rank ** -(0.3 + 1.2 * t[6])[:, None]
+    powers = rank ** -(0.3 + 1.2 * u_decay)[:, None]
     centered = points - points.mean(dim=1, keepdim=True)
     turned = centered * powers[:, None] @ _NORMAL(u["map"])
     points = torch.where(correlated[:, None, None], turned, points)
-    points = torch.where(columns[:, None, None], _transform_columns(points, u, t[7]), points)
+    transformed = _transform_columns(points, u, most_common[:, None], fraction[:, None])
+    points = torch.where(columns[:, None, None], transformed, points)
     return scale_to_unit_cube(points)
 
 
 def _transform_columns(
-    points: Float[Tensor, "b n d"], u: dict[str, Tensor], mixed: Float[Tensor, " b"]
+    points: Float[Tensor, "b n d"],
+    u: dict[str, Tensor],
+    most_common: Float[Tensor, "b 1"],
+    fraction: Float[Tensor, "b 1"],
 ) -> Float[Tensor, "b n d"]:
     """Transform each column by its own type, or by the task's most common type.
 
-    `mixed`: the fraction of columns that have the most common type.
+    `fraction`: that of the columns that have the most common type.
     """
     z = points - points.mean(dim=1, keepdim=True)
     z = z / z.square().mean(dim=1, keepdim=True).sqrt().clamp(min=1e-12)
     amount = u["amounts"][:, None]  # (b, 1, d)
     cut = _NORMAL(amount)
-    most_common, own = u["task"][:, 8:9], u["types"]
-    fraction = mixed[:, None]
+    own = u["types"]
     which = torch.where(own < fraction, most_common, (own - fraction) / (1 - fraction))
     which = integers(which.clamp(0, 1 - 1e-6), 0, 7)[:, None]
     skewed = ((0.5 + 1.5 * amount) * z.clamp(-6, 6)).exp()

@@ -53,14 +53,11 @@ def tables(result: Record) -> Sequence[TextTable]:
 
 def pictures(result: Record) -> list[Picture]:
     """Return our figure, and the authors' with the same axes."""
-    counts = result["counts"]
-    ours, authors = (
-        f"{counts['ours']:,} runs made here.",
-        f"The authors' {counts['authors']:,} runs.",
-    )
+    ours = f"{CAPTION} {result['counts']['ours']:,} runs made here."
+    authors = f"{CAPTION} The authors' {result['counts']['authors']:,} runs."
     return [
-        Picture("parameter-sweep", _figure(result, "ours"), f"{CAPTION} {ours}"),
-        Picture("parameter-sweep-authors", _figure(result, "authors"), f"{CAPTION} {authors}"),
+        Picture("parameter-sweep", _figure(result, "ours"), ours),
+        Picture("parameter-sweep-authors", _figure(result, "authors"), authors),
     ]
 
 

@@ -8,7 +8,6 @@ published table.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib.resources import as_file, files
-from typing import Any
 
 import numpy as np
 import torch
@@ -211,9 +210,10 @@ def average_by_level(losses: Losses) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for axis, name in enumerate(AXES):
         others = tuple(i for i in range(len(AXES)) if i != axis)
-        values: dict[str, Any] = {"mean": np.nanmean(losses, axis=others)}
-        values["deviation"] = np.nanstd(losses, axis=others)
-        found[name] = {key: np.round(value, 5).tolist() for key, value in values.items()}
+        found[name] = {
+            "mean": np.nanmean(losses, axis=others).round(5).tolist(),
+            "deviation": np.nanstd(losses, axis=others).round(5).tolist(),
+        }
     return found
 
 

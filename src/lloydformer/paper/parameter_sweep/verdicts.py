@@ -157,13 +157,11 @@ def _findings(result: Record) -> list[Verdict]:
     corners, lost, of = result["corners"]["ours"], result["without_loss"], result["counts"]
     return [
         beyond(
-            "Do our runs rank the settings as the authors' do, where the Loss is not noise?",
+            "parameter-sweep.ranks",
             f"rank correlation {rankable['correlation']:.3f} on {rankable['runs']:,} settings",
-            "Settings whose mean Loss over clusters and points, in the authors' table, is above "
-            "0.01.",
         ),
         beyond(
-            "And all settings?",
+            "parameter-sweep.all-ranks",
             f"rank correlation {whole['correlation']:.2f} on {whole['runs']:,} settings, as "
             "between two draws of ours",
             "Where both algorithms end at the same objective, a Loss is noise around 0. On the "
@@ -173,13 +171,12 @@ def _findings(result: Record) -> list[Verdict]:
             f"{found['linear']:.3f}.",
         ),
         beyond(
-            "Is scaling by 10 the same as 100 times γ?",
+            "parameter-sweep.scale-or-gamma",
             f"mean Loss {_or_inf(corners['scale 10, gamma 1']):.3f} and "
             f"{_or_inf(corners['scale 1, gamma 100']):.3f}",
-            "It must be, but for chance: γ |s x - s c|^2 is γ s^2 |x - c|^2.",
         ),
         beyond(
-            "How often does Lloyd's algorithm lose a cluster, so that a run has no Loss?",
+            "parameter-sweep.lost-clusters",
             f"in {lost['ours'] / of['ours']:.2%} of our runs, and in "
             f"{lost['authors'] / of['authors']:.2%} of the authors'",
         ),

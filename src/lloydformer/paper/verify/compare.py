@@ -1,7 +1,7 @@
 """Compare a circuit with its algorithm: layer by layer from the same centers, or free-running."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,9 +16,9 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import POSITION
 from lloydformer.circuits.trace import Recorder, Trace
 from lloydformer.numerics import noise
-from lloydformer.paper.verify.cases import Case
 from lloydformer.paper.verify.problems import Problem
 from lloydformer.paper.verify.rounding import distance_rounding, sure_assignments
+from lloydformer.paper.verify.trials import Trial
 
 
 @dataclass(frozen=True)
@@ -156,74 +156,73 @@ def run_without_checks(circuit: Circuit, problem: Problem, n_layers: int = 10) -
     return np.stack(history)
 
 
-def free_running(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation | None:
+def free_running(trial: Trial) -> Deviation | None:
     """Compare free runs of both from the same initial centers.
 
     Returns None if rounding can change a decision of the algorithm itself: for example, two
     points of a cluster are equally far from their mean, and one of them is trimmed.
     """
-    problem = case.problem
-    history = algorithms.run(case.algorithm, problem.points, problem.centers, n_layers)
+    problem, n_layers = trial.problem, trial.n_layers
+    history = algorithms.run(trial.algorithm, problem.points, problem.centers, n_layers)
     # a run that a rounding error turns once is another run from there on
-    if not all(has_clear_cuts(case, history, t, dtype) for t in range(n_layers)):
+    if not all(has_clear_cuts(trial, history, t) for t in range(n_layers)):
         return None
-    trace = run_circuit(case.recipe, problem, n_layers, case.seed, dtype=dtype)
+    trace = run_circuit(trial.recipe, problem, n_layers, trial.seed, dtype=trial.dtype)
     away = np.abs(trace.centers.double().numpy() - history.centers).max() / problem.spread
     differ = trace.labels.numpy() != history.labels
     sure = [
-        sure_assignments(case.algorithm, problem.points, start, dtype)
+        sure_assignments(trial.algorithm, problem.points, start, trial.dtype)
         for start in history.centers[:-1]
     ]
     return Deviation(float(away), int((differ & np.stack(sure)).sum()))
 
 
-def has_clear_cuts(case: Case, history: algorithms.History, t: int, dtype: torch.dtype) -> bool:
-    """Return whether the best score below each cut is lower by more than the rounding error."""
-    if not hasattr(case.algorithm, "decision"):
+def has_clear_cuts(trial: Trial, history: algorithms.History, t: int) -> bool:
+    """Return whether, in iteration t, the best score below each cut is lower beyond rounding."""
+    if not hasattr(trial.algorithm, "decision"):
         return True
-    points, centers = case.problem.points, history.centers[t]
-    scores, cuts = case.algorithm.decision(points, centers, history.assignments[t], t)
+    points, centers = trial.problem.points, history.centers[t]
+    scores, cuts = trial.algorithm.decision(points, centers, history.assignments[t], t)
     below = np.where(scores < cuts[:, None], scores, -np.inf).max(axis=1)
     # 4: score and cut are both rounded, in the circuit and in the algorithm
-    return bool((cuts - below > 4 * distance_rounding(points, centers, dtype)).all())
+    return bool((cuts - below > 4 * distance_rounding(points, centers, trial.dtype)).all())
 
 
-def layer_by_layer(case: Case, n_layers: int, dtype: torch.dtype = torch.float64) -> Deviation:
-    """Compare each layer, started from the algorithm's centers at that iteration."""
-    layers = compare_layers(case, n_layers, dtype)
-    total = sum((a.deviation(case.problem.spread) for a in layers), Deviation(problems=0))
-    return Deviation(total.centers, total.labels, total.weights)
+def layer_by_layer(trial: Trial) -> Deviation:
+    """Return the difference of all layers, each started from the algorithm's centers."""
+    spread = trial.problem.spread
+    total = sum((one.deviation(spread) for one in compare_layers(trial)), Deviation(problems=0))
+    return replace(total, problems=1)
 
 
-def compare_layers(case: Case, n_layers: int, dtype: torch.dtype) -> list[ComparedLayer]:
+def compare_layers(trial: Trial) -> list[ComparedLayer]:
     """Compare each layer, started from the algorithm's centers at that iteration.
 
     Layers from the first one on whose new centers the algorithm leaves undefined are left out.
     """
-    history = algorithms.run(case.algorithm, case.problem.points, case.problem.centers, n_layers)
+    n_layers, problem = trial.n_layers, trial.problem
+    history = algorithms.run(trial.algorithm, problem.points, problem.centers, n_layers)
     finite = np.isfinite(history.centers).all(axis=(1, 2))
     n_layers = n_layers if finite.all() else int(finite.argmin()) - 1
     if n_layers == 0:
         return []
     # numbers of the circuit's dtype: the algorithm starts from the same rounded centers
-    starts = torch.tensor(history.centers[:n_layers]).to(dtype).double().numpy()
+    starts = torch.tensor(history.centers[:n_layers]).to(trial.dtype).double().numpy()
     # a layer also takes off the assignment of the one before; that before the first is zero
     before = np.concatenate([np.zeros_like(history.assignments[:1]), history.assignments])
     # all layers as one batch, in place of a run for each
-    attention, decoder, found = run_layers(case, starts, before[:n_layers], dtype)
+    attention, decoder, found = run_layers(trial, starts, before[:n_layers])
     return [
-        compare_layer(case, t, starts[t], attention[t], decoder[t], found[t], dtype)
+        compare_layer(trial, t, starts[t], attention[t], decoder[t], found[t])
         for t in range(n_layers)
     ]
 
 
-def run_layers(
-    case: Case, starts: ndarray, before: ndarray, dtype: torch.dtype
-) -> tuple[ndarray, ndarray, ndarray]:
+def run_layers(trial: Trial, starts: ndarray, before: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     """Run all layers as a batch; return encoder and decoder cross-attention, and centers."""
-    n_layers, k, _ = starts.shape
-    circuit = circuit_for(case.recipe, case.problem)
-    points = torch.tensor(case.problem.points, dtype=dtype).expand(n_layers, -1, -1)
+    dtype, (n_layers, k, _) = trial.dtype, starts.shape
+    circuit = circuit_for(trial.recipe, trial.problem)
+    points = torch.tensor(trial.problem.points, dtype=dtype).expand(n_layers, -1, -1)
     x, c, origin = circuit.embed(
         points, torch.tensor(starts, dtype=dtype), torch.tensor(before, dtype=dtype)
     )
@@ -231,7 +230,7 @@ def run_layers(
     def draw(slot: str, scores: Tensor) -> Tensor:
         """Return the noise that layer t of a run would draw, for entry t of the batch."""
         rows = torch.arange(scores.shape[-1])
-        draws = [noise.gumbel(case.seed, t, slot, k, rows) for t in range(n_layers)]
+        draws = [noise.gumbel(trial.seed, t, slot, k, rows) for t in range(n_layers)]
         return torch.stack(draws).to(dtype)
 
     layer = circuit.layers[0]
@@ -246,22 +245,17 @@ def run_layers(
 
 
 def compare_layer(
-    case: Case,
-    t: int,
-    start: ndarray,
-    attention: ndarray,
-    decoder: ndarray,
-    found: ndarray,
-    dtype: torch.dtype,
+    trial: Trial, t: int, start: ndarray, attention: ndarray, decoder: ndarray, found: ndarray
 ) -> ComparedLayer:
     """Compare one layer with one iteration; if rounding decides, use the circuit's choice."""
-    points, algorithm = case.problem.points, case.algorithm
+    assert isinstance(trial.recipe, Recipe)  # one of several stages has no such layer
+    points, algorithm, dtype = trial.problem.points, trial.algorithm, trial.dtype
     assignments = algorithm.assign(points, start)
     sure = sure_assignments(algorithm, points, start, dtype)
     chosen = assignments.copy()
     largest = assignments.max(axis=1, keepdims=True)
     splits_evenly = bool(((assignments == 0) | (assignments == largest)).all())
-    if case.recipe.ties is not None or splits_evenly:
+    if trial.recipe.ties is not None or splits_evenly:
         # A point that rounding decides belongs to the circuit's centers, in equal shares.
         support = attention > 0
         follow = ~sure & support.any(axis=1)

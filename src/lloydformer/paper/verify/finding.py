@@ -157,7 +157,8 @@ def erratum(
 
 def is_wrong(deviation: float) -> bool:
     """Return whether a deviation is above rounding, which a NaN is as well."""
-    return not deviation <= 1e-6  # not >, which is false of a NaN
+    # 1e-6, a thousand times TOLERANCE, was chosen by hand; not >, which is false of a NaN
+    return not deviation <= 1e-6
 
 
 def count_wrong(deviations: Sequence[float]) -> str:

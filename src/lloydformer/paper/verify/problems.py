@@ -168,10 +168,7 @@ def on_sphere(rng: np.random.Generator, problem: Problem) -> Problem:
     return with_centers(rng, points, len(problem.centers), problem.family)
 
 
-def round_to_dtype(problem: Problem, dtype: type[np.floating]) -> Problem:
+def round_to_dtype(problem: Problem, dtype: torch.dtype) -> Problem:
     """Return the problem rounded to numbers that `dtype` represents exactly."""
-    return replace(
-        problem,
-        points=problem.points.astype(dtype).astype(float),
-        centers=problem.centers.astype(dtype).astype(float),
-    )
+    points, centers = (rows.double().numpy() for rows in problem.tensors(dtype))
+    return replace(problem, points=points, centers=centers)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.trace import Trace
 from lloydformer.plots.clusters import project_to_plane
 from lloydformer.plots.palette import cluster_colour
@@ -36,16 +36,18 @@ class Images:
     shape: tuple[int, int]
 
 
-def circuit_values(recipe: Recipe, trace: Trace, base: Recipe, images: Images) -> dict[str, object]:
+def circuit_values(
+    recipe: AnyRecipe, trace: Trace, base: AnyRecipe, images: Images
+) -> dict[str, object]:
     """Return the values that the macro of circuit.html shows.
 
     Parameters
     ----------
-    recipe : Recipe
+    recipe : Recipe or Staged
         The recipe.
     trace : Trace
         Its run, with the attention of all heads in `KEEP`.
-    base : Recipe
+    base : Recipe or Staged
         The recipe with which the row of the table tab:comp-alg is compared.
     images : Images
         Its run on images, whose centers are shown below.

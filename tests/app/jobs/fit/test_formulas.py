@@ -84,7 +84,7 @@ def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
         lf.KMeans.from_pretrained("out/model").cluster_centers_[:, [2, 0]],
     )
     settings = PredictSettings(model=tmp_path / "out", data="out/centers.csv")
-    clusters = label_rows(settings)["clusters"].values()
+    clusters = label_rows(settings)[0]["clusters"].values()
     assert [cluster["size"] for cluster in clusters] == [1, 1]
 
 

@@ -10,9 +10,10 @@ from lloydformer.algorithms import Lloyd, Medoids, Soft, Trimmed
 from lloydformer.circuits import recipes
 from lloydformer.circuits.projections import on
 from lloydformer.circuits.subspaces import POSITION
-from lloydformer.paper.verify.checking.differences import Trial, compare_trial
+from lloydformer.paper.verify.checking.differences import compare_trial
 from lloydformer.paper.verify.checking.user_algorithm import as_algorithm
 from lloydformer.paper.verify.problems import Problem
+from lloydformer.paper.verify.trials import Trial
 
 LLOYD = recipes.lloyd()
 FEW = {"n_problems": 1, "families": ("clustered", "ties", "duplicates")}

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import lloydformer as lf
 from lloydformer.app.jobs.bench.measure import BenchProblem, Contender, Fitted, Prepare, TimedCall
+from lloydformer.app.jobs.torch_threads import torch_threads
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.native import Native
 from lloydformer.estimators import ALGORITHMS
@@ -210,15 +211,10 @@ def optional_contenders(with_tol: bool = False) -> list[Contender]:
 @contextmanager
 def limit_threads(n_threads: int) -> Iterator[None]:
     """Limit OpenMP, BLAS, torch, faiss and oneDAL (which uses TBB) to `n_threads` threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n_threads)
     # threadpoolctl finds libraries that are loaded, and neither TBB nor what is imported later.
     if find_spec("faiss") is not None:
         import_module("faiss").omp_set_num_threads(n_threads)
     if find_spec("daal4py") is not None:
         import_module("daal4py").daalinit(n_threads)
-    try:
-        with threadpool_limits(n_threads):
-            yield
-    finally:
-        torch.set_num_threads(before)
+    with torch_threads(n_threads), threadpool_limits(n_threads):
+        yield

@@ -195,30 +195,30 @@ def measure(
     contender. The row has for each contender `times`, the median over that of the first contender,
     and `ahead`, the least `times` of another package.
     """
-    problem, able = case.make(), case.select(contenders)
-    taken = []
-    for contender in able:
+    problem, selected = case.make(), case.select(contenders)
+    every_samples = []
+    for contender in selected:
         prepare = contender.prepare[case.work]
         call, short = prepare(problem), prepare(replace(problem, max_iter=2))
         _time(short, 0)  # imports, compiles kernels, starts threads
         seconds, _ = _time(short, 0)
         # A whole fit is longer than the two iterations measured here: 20 ms of them are enough.
         calls = 1 if seconds > _MIN_SECONDS / 5 else ceil(_MIN_SECONDS / seconds)
-        taken.append(Samples(contender.name, call, calls))
+        every_samples.append(Samples(contender.name, call, calls))
     for repeat in range(repeats):
         # In turns, so that a slow minute of the machine hits all; and no contender always goes
         # first, into the caches that the last one has left.
-        turn = repeat % len(taken)
-        for samples in taken[turn:] + taken[:turn]:
+        turn = repeat % len(every_samples)
+        for samples in every_samples[turn:] + every_samples[:turn]:
             samples.take(problem, per)
             after(f"{case.name}: {samples.name}")
-    row = {samples.name: samples.summary() for samples in taken}
-    first = able[0]
+    row = {samples.name: samples.summary() for samples in every_samples}
+    first = selected[0]
     for summary in row.values():
         summary["times"] = summary["median"] / row[first.name]["median"]
     # Another engine of the first contender's package is no peer.
-    peers = [row[c.name]["times"] for c in able if c.package != first.package]
-    for contender in able:
+    peers = [row[c.name]["times"] for c in selected if c.package != first.package]
+    for contender in selected:
         if case.work == "fit" and contender.agreement is not None:
             row[contender.name]["agreement"] = contender.agreement(problem)
     return {"contenders": row, "ahead": min(peers, default=None)}

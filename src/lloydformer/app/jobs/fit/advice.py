@@ -88,7 +88,7 @@ def _advise_on_clusters(result: FitResult) -> Iterator[str]:
             f"the {'best ' * (len(tried) > 1)}silhouette is {result.silhouette:.2f}, which is weak "
             "(clear clusters have more than 0.5): there may be no clusters"
         )
-    if alone := [j for j, size in enumerate(result.sizes) if size == 1]:
+    if alone := [j for j, size in enumerate(result.totals.sizes) if size == 1]:
         clusters, left_out = result.assignment.clusters, result.assignment.left_out
         if left_out is not None:  # sizes do not count these rows
             clusters = clusters.masked_fill(left_out, -1)

@@ -12,6 +12,7 @@ import numpy as np
 from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.job import describe_error
 from lloydformer.app.jobs.fit.label_file import write_label_chunks
+from lloydformer.app.jobs.fit.result import ClusterTotals
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.data.conversion import choose_by_name
@@ -100,14 +101,14 @@ class RowsOnCluster:
         from distributed import futures_of
 
         files, options = find_files(data), replace(options, on_workers=True)
-        looks = client.compute([delayed(split_file)(file, options) for file in files])
+        splits = client.compute([delayed(split_file)(file, options) for file in files])
         try:
-            of_files = Waiting(client).results(looks, files)
+            ranges_of_files = Waiting(client).results(splits, files)
         except ClusterError as error:  # to be printed in one line, as other errors of the data
             raise ValueError(str(error)) from None
-        first = of_files[0][0].header
+        first = ranges_of_files[0][0].header
         columns = choose_by_name(first)
-        for header in (ranges[0].header for ranges in of_files):
+        for header in (ranges[0].header for ranges in ranges_of_files):
             if header.names != first.names or header.width != first.width:
                 raise ValueError(
                     f"{header.name}: its columns differ from those of {first.name}; pass files "
@@ -115,7 +116,7 @@ class RowsOnCluster:
                 )
             header.check_types(columns)
         names = None if first.names is None else tuple(first.names[i] for i in columns)
-        parts = [part for ranges in of_files for part in ranges]
+        parts = [part for ranges in ranges_of_files for part in ranges]
         tasks = [delayed(_read_finite)(data, part, columns) for part in parts]
         rows = cls(data, [part.words for part in parts], list(client.persist(tasks)), names)
         with rows.name_data():
@@ -134,9 +135,7 @@ class RowsOnCluster:
         except ArgumentError as error:
             raise ValueError(describe_error(error, self.data)) from None
         except ClusterError as error:
-            words = str(error)
-            if words.startswith("X: "):
-                words = f"{self.data}: {words.removeprefix('X: ')}"
+            words = f"{self.data}: {error.problem}" if error.argument == "X" else str(error)
             raise ValueError(words) from None
 
 
@@ -148,31 +147,6 @@ def _read_finite(data: str, part: FileRange, columns: Sequence[int]) -> np.ndarr
         place = part.locate(int(np.argmin(finite)))
         raise ValueError(f"{data}: found NaN or infinity in {place}; remove or fill in such rows")
     return rows
-
-
-@dataclass
-class ClusterTotals:
-    """Sizes, sums of distances and rows left out of each cluster, counted part by part."""
-
-    sizes: np.ndarray
-    sums: np.ndarray
-    left_out: np.ndarray | None
-    n_rows: int = 0
-
-    def add(self, clusters: np.ndarray, distances: np.ndarray, out: np.ndarray | None) -> None:
-        """Count some rows."""
-        k, kept = len(self.sizes), np.ones(len(clusters), bool) if out is None else ~out
-        self.n_rows += len(clusters)
-        self.sizes += np.bincount(clusters[kept], minlength=k)
-        # In float64: a float32 sum of millions of distances would lose digits.
-        self.sums += np.bincount(clusters[kept], distances[kept].astype(np.float64), minlength=k)
-        if out is not None and self.left_out is not None:
-            self.left_out += np.bincount(clusters[out], minlength=k)
-
-    @property
-    def mean_distances(self) -> list[float]:
-        """The mean distance in each cluster."""
-        return (self.sums / np.maximum(self.sizes, 1)).tolist()
 
 
 class ClusterFitJob:
@@ -220,12 +194,11 @@ class ClusterFitJob:
         with atomic_folder(settings.folder, outputs.FILES, force=settings.force) as folder:
             with rows.name_data(), (folder / f"labels.{settings.labels}").open("wb") as file:
                 totals = self._write_labels(client, rows, model, file)
-            outputs.write_centers(folder / "centers.csv", columns, totals.sizes.tolist(), model)
+            outputs.write_centers(folder / "centers.csv", columns, totals.sizes, model)
             summary = outputs.describe_fit(
                 *(settings, self.command, model),
-                n_rows=totals.n_rows,
+                totals=totals,
                 columns=columns,
-                sizes=totals.sizes.tolist(),
                 seconds=seconds,
             )
             summary["ranges"] = len(rows.ranges)
@@ -239,17 +212,15 @@ class ClusterFitJob:
         """Write labels, which workers compute, range by range; returns what was counted."""
         from dask import delayed
 
-        k, leaves_out = len(model.cluster_centers_), hasattr(model, "outliers_")
-        sizes = np.zeros(k, dtype=np.int64)
-        totals = ClusterTotals(sizes, np.zeros(k), sizes.copy() if leaves_out else None)
+        totals, leaves_out = ClusterTotals(len(model.cluster_centers_)), hasattr(model, "outliers_")
         labels = model.labels_.to_delayed() if leaves_out else [None] * len(rows.blocks)
         # Workers need the centers only: labels are large, blocks are arrays without names, and a
         # callback may not be picklable.
-        light, assign = copy(model), delayed(_assign_block)
-        light.callback = None
+        centers_only, assign = copy(model), delayed(_assign_block)
+        centers_only.callback = None
         for name in ("labels_", "outliers_", "feature_names_in_"):
-            vars(light).pop(name, None)
-        tasks = [assign(light, *pair) for pair in zip(rows.blocks, labels, strict=True)]
+            vars(centers_only).pop(name, None)
+        tasks = [assign(centers_only, *pair) for pair in zip(rows.blocks, labels, strict=True)]
         waiting, names, futures = Waiting(client), rows.ranges, client.compute(tasks)
         waiting.done(futures, names)
         # The precision of the file depends on the largest distance of all ranges.

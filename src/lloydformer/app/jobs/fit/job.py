@@ -43,14 +43,14 @@ class FitJob:
         self.start_model = None
         if settings.start_from is not None:
             self.start_model = outputs.load_model(settings.start_from)
-            own = len(self.start_model.cluster_centers_)
-            if asked is not None and parse_clusters(asked) != range(own, own + 1):
-                raise ValueError(
-                    f"-k: found {asked}, but the model of --start-from has {own} clusters; "
-                    "leave one of the two out"
-                )
             centers = self.start_model.cluster_centers_
-            settings = replace(settings, clusters=str(own), start_centers=centers)
+            # Compared as ranges: a huge one would not fit into memory as a list.
+            if asked is not None and parse_clusters(asked) != range(len(centers), len(centers) + 1):
+                raise ValueError(
+                    f"-k: found {asked}, but the model of --start-from has {len(centers)} "
+                    "clusters; leave one of the two out"
+                )
+            settings = replace(settings, clusters=str(len(centers)), start_centers=centers)
         self.settings, self.command = settings, command
         self.numbers = parse_clusters(str(settings.clusters))
         if len(self.numbers) > 1 and settings.checkpoint is not None:

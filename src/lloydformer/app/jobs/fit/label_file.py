@@ -11,6 +11,7 @@ import numpy as np
 from lloydformer.app.jobs.fit.result import Assignment
 from lloydformer.data.csv_format import escape_formula
 from lloydformer.data.sources import OpenedTable
+from lloydformer.data.typed_tables import find_pyarrow
 
 KINDS = ("csv", "parquet")
 # Rows written at a time; bounds temporary memory.
@@ -18,6 +19,8 @@ _CHUNK = 1 << 20
 # Columns that the file has itself; a column of the data with such a name is renamed.
 _RESERVED = ("row", "cluster", "distance", "outlier")
 Columns = dict[str, "np.ndarray | np.ma.MaskedArray"]
+# Clusters, distances, and rows left out (or None), as arrays or tensors.
+LabelPart = tuple[Any, Any, Any]
 
 
 def check_kind(kind: str, option: str) -> None:
@@ -27,7 +30,7 @@ def check_kind(kind: str, option: str) -> None:
     """
     if kind not in KINDS:
         raise ValueError(f"{option}: found {kind!r}; labels are written as {' or '.join(KINDS)}")
-    if kind == "parquet" and _import_arrow() is None:
+    if kind == "parquet" and find_pyarrow() is None:
         raise ValueError(
             f'{option}: Parquet files need pyarrow: pip install "lloydformer[data]"; or choose csv'
         )
@@ -52,41 +55,26 @@ def write_labels(file: BinaryIO, kind: str, assignment: Assignment, table: Opene
             gaps = np.zeros(count, dtype=bool)
             gaps[dropped[first:last] - start] = True
             points = slice(start - int(first), start + count - int(last))
-            columns: Columns = {"row": np.arange(start + 1, start + 1 + count)}
-            if names is not None:
-                columns[id_name(str(table.id_column))] = next(names)
-            clusters = assignment.clusters[points].numpy().astype(np.int32)
-            columns["cluster"] = _insert_gaps(clusters, gaps)
-            columns["distance"] = _insert_gaps(distances[points].numpy().astype(precision), gaps)
-            if assignment.left_out is not None:
-                outliers = assignment.left_out[points].numpy().astype(np.int8)
-                columns["outlier"] = _insert_gaps(outliers, gaps)
-            yield columns
+            ids = {} if names is None else {id_name(str(table.id_column)): next(names)}
+            left_out = None if assignment.left_out is None else assignment.left_out[points]
+            part = (assignment.clusters[points], distances[points], left_out)
+            yield _label_columns(start, part, precision, gaps, ids)
 
     _write_chunks(file, kind, chunks(), has_ids)
 
 
 def write_label_chunks(
-    file: BinaryIO, kind: str, parts: Iterable[tuple[Any, Any, Any]], largest: float
+    file: BinaryIO, kind: str, parts: Iterable[LabelPart], largest: float
 ) -> None:
-    """Write labels that come in parts: clusters, distances and rows left out (or None).
-
-    largest: the largest distance.
-    """
+    """Write labels that come in parts; `largest` is the largest distance."""
     precision = _distance_dtype(largest)
 
     def chunks() -> Iterator[Columns]:
-        start = 1
-        for clusters, distances, left_out in parts:
-            columns: Columns = {
-                "row": np.arange(start, start + len(clusters)),
-                "cluster": np.asarray(clusters).astype(np.int32),
-                "distance": np.asarray(distances).astype(precision),
-            }
-            if left_out is not None:
-                columns["outlier"] = np.asarray(left_out).astype(np.int8)
-            start += len(clusters)
-            yield columns
+        start = 0
+        for part in parts:
+            gaps = np.zeros(len(part[0]), dtype=bool)
+            yield _label_columns(start, part, precision, gaps, {})
+            start += len(gaps)
 
     _write_chunks(file, kind, chunks(), has_ids=False)
 
@@ -98,6 +86,19 @@ def id_name(column: str) -> str:
     ('customer', 'id row')
     """
     return f"id {column}" if column in _RESERVED else escape_formula(column)
+
+
+def _label_columns(
+    start: int, part: LabelPart, precision: Any, gaps: np.ndarray, ids: Columns
+) -> Columns:
+    """Return the columns of the file for some rows, of which `start` rows come before."""
+    clusters, distances, left_out = part
+    columns: Columns = {"row": np.arange(start + 1, start + 1 + len(gaps)), **ids}
+    columns["cluster"] = _insert_gaps(np.asarray(clusters).astype(np.int32), gaps)
+    columns["distance"] = _insert_gaps(np.asarray(distances).astype(precision), gaps)
+    if left_out is not None:
+        columns["outlier"] = _insert_gaps(np.asarray(left_out).astype(np.int8), gaps)
+    return columns
 
 
 def _insert_gaps(values: np.ndarray, gaps: np.ndarray) -> np.ndarray:
@@ -133,7 +134,7 @@ def _write_chunks(file: BinaryIO, kind: str, chunks: Iterator[Columns], has_ids:
     first = next(chunks)  # has the names and types of the columns
     # pyarrow quotes every text of a CSV file, and csv only where it must: names of rows are
     # written as they were.
-    if _import_arrow() is None or (kind == "csv" and has_ids):
+    if find_pyarrow() is None or (kind == "csv" and has_ids):
         _write_rows(file, [list(first)])
         for columns in chain([first], chunks):
             _write_rows(file, zip(*map(_texts, columns.values()), strict=True))
@@ -167,7 +168,7 @@ def _texts(values: np.ndarray) -> list[str]:
 
 
 def _arrow_table(columns: Columns) -> Any:
-    arrow, arrays = _import_arrow(), dict[str, Any]()
+    arrow, arrays = find_pyarrow(), dict[str, Any]()
     for name, values in columns.items():
         mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
         arrays[name] = arrow.array(np.asarray(values), mask=mask)
@@ -179,11 +180,3 @@ def _distance_dtype(largest: float) -> type[np.floating[Any]]:
     # float32 ends at 3e38, and loses digits below 1e-38: with a largest distance above 1e-30, those
     # of 1e-8 of it still have all their digits.
     return np.float32 if largest == 0 or 1e-30 < largest < 1e38 else np.float64
-
-
-def _import_arrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        return None
-    return pyarrow

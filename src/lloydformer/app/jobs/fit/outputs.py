@@ -13,7 +13,7 @@ import torch
 
 from lloydformer import __version__
 from lloydformer.app.jobs.fit.label_file import KINDS, check_kind, write_labels
-from lloydformer.app.jobs.fit.result import FitResult
+from lloydformer.app.jobs.fit.result import ClusterTotals, FitResult
 from lloydformer.app.jobs.fit.settings import FitSettings, model_folder
 from lloydformer.data.conversion import Conversion, Feature
 from lloydformer.data.csv_format import escape_formula
@@ -81,7 +81,7 @@ def write_outputs(
     with atomic_folder(settings.folder, FILES, force=settings.force) as folder:
         with (folder / f"labels.{settings.labels}").open("wb") as file:
             write_labels(file, settings.labels, result.assignment, result.table)
-        write_centers(folder / "centers.csv", result.columns, result.sizes, result.model)
+        write_centers(folder / "centers.csv", result.columns, result.totals.sizes, result.model)
         write_json(folder / "summary.json", summary)
         result.model.save_pretrained(folder / "model")
         conversion = result.table.conversion
@@ -142,9 +142,8 @@ def describe_fit(
     command: str,
     model: Clusterer,
     *,
-    n_rows: int,
+    totals: ClusterTotals,
     columns: Sequence[str],
-    sizes: Sequence[int],
     seconds: float,
 ) -> dict[str, Any]:
     """Return what summary.json says of every fit, in this process or on a cluster."""
@@ -152,7 +151,7 @@ def describe_fit(
         "command": command,
         "versions": versions(),
         "data": settings.data,
-        "n": n_rows,
+        "n": totals.n_rows,
         "d": len(columns),
         "columns": list(columns),
         "algorithm": settings.algorithm,
@@ -162,8 +161,8 @@ def describe_fit(
         "n_iter": model.n_iter_,
         "seconds": seconds,
         # Iterations of the best start, but the seconds of the whole fit.
-        "points_per_second": n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
-        "sizes": list(sizes),
+        "points_per_second": totals.n_rows * max(model.n_iter_, 1) / max(seconds, 1e-9),
+        "sizes": totals.sizes,
         "history": model.objective_history_.tolist(),
         "files": {Path(name).stem: str(settings.folder / name) for name in output_names(settings)},
     }
@@ -174,21 +173,18 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
 
     `rows` has a fit for each k; everything else describes the fit that is written.
     """
-    model, clusters = result.model, dict[str, dict[str, Any]]()
-    for number, center in enumerate(model.cluster_centers_.tolist()):
-        clusters[str(number)] = {
-            "size": result.sizes[number],
-            "share": result.sizes[number] / result.blocks.n_rows,
-            "mean_distance": result.mean_distances[number],
-            "center": center,
-        }
-        if result.left_out is not None:
-            clusters[str(number)]["left_out"] = result.left_out[number]
+    model, totals, clusters = result.model, result.totals, dict[str, dict[str, Any]]()
+    columns = (totals.sizes, totals.mean_distances, model.cluster_centers_.tolist())
+    for number, (size, distance, center) in enumerate(zip(*columns, strict=True)):
+        share = size / totals.n_rows
+        about = {"size": size, "share": share, "mean_distance": distance, "center": center}
+        clusters[str(number)] = about
+    for number, count in enumerate(totals.left_out or ()):
+        clusters[str(number)]["left_out"] = count
     every = describe_fit(
         *(settings, command, model),
-        n_rows=result.blocks.n_rows,
+        totals=totals,
         columns=result.columns,
-        sizes=result.sizes,
         seconds=result.seconds,
     )
     return every | {

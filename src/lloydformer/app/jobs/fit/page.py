@@ -45,9 +45,9 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
     measure = "1 - cosine" if result.model.compares_directions else "distance"
     centers = np.asarray(result.model.cluster_centers_)[:, :MAX_COLUMNS]
     is_rounding = np.abs(centers) < _ROUNDING * np.abs(centers).max(axis=0)
+    pairs = zip(result.totals.sizes, np.where(is_rounding, 0.0, centers).tolist(), strict=True)
     center_rows = [
-        [str(j), f"{result.sizes[j]:,}", *map(format_number, center)]
-        for j, center in enumerate(np.where(is_rounding, 0.0, centers).tolist())
+        [str(j), f"{size:,}", *map(format_number, center)] for j, (size, center) in enumerate(pairs)
     ]
     defaults = result.model.get_params()
     parameters = {
@@ -143,8 +143,8 @@ def draw_runs(select: str, result: FitResult) -> list[Markup]:
 
 def largest_clusters(result: FitResult) -> list[int]:
     """Return the clusters that are drawn, in the order of their numbers."""
-    by_size = sorted(range(result.n_clusters), key=lambda j: -result.sizes[j])
-    return sorted(by_size[:MAX_CLUSTERS])
+    sizes = result.totals.sizes
+    return sorted(sorted(range(len(sizes)), key=lambda j: -sizes[j])[:MAX_CLUSTERS])
 
 
 def _height(result: FitResult) -> float:
@@ -154,11 +154,12 @@ def _height(result: FitResult) -> float:
 
 def draw_sizes(result: FitResult) -> Markup:
     """Draw bars with the number of rows of each cluster."""
-    counts = {j: result.sizes[j] for j in largest_clusters(result)}
+    sizes, left_out = result.totals.sizes, result.totals.left_out
+    counts = {j: sizes[j] for j in largest_clusters(result)}
     ax = cluster_sizes(counts, _axes(_height(result)), result.blocks.n_rows)
     are_few = result.n_clusters <= MAX_CLUSTERS
     which = "each cluster" if are_few else f"the {MAX_CLUSTERS} largest clusters"
-    more = "" if result.left_out is None else f"; {sum(result.left_out):,} rows were left out"
+    more = "" if left_out is None else f"; {sum(left_out):,} rows were left out"
     return _figure(ax, f"Sizes: rows in {which}{more}.", "Bars with the sizes of the clusters")
 
 
@@ -172,7 +173,7 @@ def draw_map(result: FitResult) -> Markup:
     labels = torch.where(kept, result.assignment.clusters[sample.rows].long(), -1)
     numbered = {j: (centers[j, 0].item(), centers[j, 1].item()) for j in largest_clusters(result)}
     ax = cluster_map(points, labels, numbered, _axes(4.2))
-    crosses = "" if result.left_out is None else "; crosses were left out"
+    crosses = "" if result.totals.left_out is None else "; crosses were left out"
     caption = (
         f"Map: {len(labels):,} rows on their first two principal components, centers with their "
         f"numbers{crosses}."

@@ -82,7 +82,7 @@ def profile_clusters(result: FitResult, numbers: Sequence[int]) -> list[ClusterP
     names, words = result.columns, result.categories
     profiles = []
     for j in numbers:
-        size, columns = result.sizes[j], np.argsort(-np.abs(scores[j]), kind="stable")
+        size, columns = result.totals.sizes[j], np.argsort(-np.abs(scores[j]), kind="stable")
         traits = (
             Trait(names[i], float(means[j, i]), float(overall[i]), float(scores[j, i]), words[i])
             for i in columns
@@ -107,7 +107,7 @@ def _compute_moments(result: FitResult) -> tuple[np.ndarray, np.ndarray, np.ndar
             part, clusters = part[kept], clusters[kept]
         sums.index_add_(0, clusters, part)
         squares += part.square().sum(dim=0)
-    counts = torch.tensor(result.sizes, dtype=torch.float64)
+    counts = torch.tensor(result.totals.sizes, dtype=torch.float64)
     mean = sums.sum(dim=0) / counts.sum().clamp(min=1)
     spread = (squares / counts.sum().clamp(min=1) - mean.square()).clamp(min=0).sqrt()
     means = sums / counts.clamp(min=1)[:, None]

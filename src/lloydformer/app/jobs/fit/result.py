@@ -31,18 +31,48 @@ class Assignment:
     distances: Float[Tensor, " n"]
     left_out: Bool[Tensor, " n"] | None
 
-    def sizes(self, n_clusters: int) -> Int[Tensor, " k"]:
-        """Return the number of rows of each cluster, without rows left out."""
-        kept = self.clusters if self.left_out is None else self.clusters[~self.left_out]
-        return torch.bincount(kept, minlength=n_clusters)
+    def totals(self, n_clusters: int) -> "ClusterTotals":
+        """Return the sizes and mean distances of the clusters."""
+        totals, out = ClusterTotals(n_clusters), self.left_out
+        totals.add(
+            self.clusters.numpy(), self.distances.numpy(), None if out is None else out.numpy()
+        )
+        return totals
 
-    def mean_distances(self, n_clusters: int) -> Float[Tensor, " k"]:
-        """Return the mean distance in each cluster, without rows left out; 0 for an empty one."""
-        distances = self.distances.double()  # a float32 sum of millions would lose digits
-        if self.left_out is not None:
-            distances = distances * ~self.left_out
-        sums = torch.bincount(self.clusters, distances, minlength=n_clusters)
-        return sums / self.sizes(n_clusters).clamp(min=1)
+
+class ClusterTotals:
+    """Sizes, mean distances and rows left out of each cluster, counted part by part."""
+
+    def __init__(self, n_clusters: int) -> None:
+        self.n_rows = 0
+        self._sizes, self._sums = np.zeros(n_clusters, dtype=np.int64), np.zeros(n_clusters)
+        self._left_out: np.ndarray | None = None
+
+    def add(self, clusters: np.ndarray, distances: np.ndarray, left_out: np.ndarray | None) -> None:
+        """Count some rows; `left_out` is None if the algorithm leaves no rows out."""
+        k, self.n_rows = len(self._sizes), self.n_rows + len(clusters)
+        if left_out is not None:
+            counts = np.bincount(clusters[left_out], minlength=k)
+            self._left_out = counts if self._left_out is None else self._left_out + counts
+            clusters, distances = clusters[~left_out], distances[~left_out]
+        self._sizes += np.bincount(clusters, minlength=k)
+        # In float64: a float32 sum of millions of distances would lose digits.
+        self._sums += np.bincount(clusters, distances.astype(np.float64), minlength=k)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows of each cluster, without rows left out."""
+        return self._sizes.tolist()
+
+    @property
+    def mean_distances(self) -> list[float]:
+        """The mean distance in each cluster, without rows left out; 0 for an empty one."""
+        return (self._sums / np.maximum(self._sizes, 1)).tolist()
+
+    @property
+    def left_out(self) -> list[int] | None:
+        """The number of rows left out near each center; None if the algorithm leaves none out."""
+        return None if self._left_out is None else self._left_out.tolist()
 
 
 def assign_rows(model: Clusterer, blocks: TensorBlocks, labels: Any = None) -> Assignment:
@@ -195,22 +225,9 @@ class FitResult:
         return most is not None and self.model.n_iter_ >= most and not draws
 
     @cached_property
-    def sizes(self) -> list[int]:
-        """The number of rows of each cluster, without rows left out."""
-        return self.assignment.sizes(self.n_clusters).tolist()
-
-    @cached_property
-    def mean_distances(self) -> list[float]:
-        """The mean distance in each cluster, without rows left out."""
-        return self.assignment.mean_distances(self.n_clusters).tolist()
-
-    @cached_property
-    def left_out(self) -> list[int] | None:
-        """The number of rows left out near each center; None if the algorithm leaves none out."""
-        out = self.assignment.left_out
-        if out is None:
-            return None
-        return torch.bincount(self.assignment.clusters[out], minlength=self.n_clusters).tolist()
+    def totals(self) -> ClusterTotals:
+        """Sizes, mean distances and rows left out of the clusters."""
+        return self.assignment.totals(self.n_clusters)
 
     @property
     def kept_sample(self) -> Bool[Tensor, " m"]:

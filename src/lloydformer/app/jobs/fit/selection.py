@@ -65,8 +65,10 @@ def fit_numbers(
         result = FitResult(model, table, blocks, assignment, sample, seconds)
         # The silhouette is computed for every fit; other criteria only if they choose.
         selected = None
-        if settings.select != "silhouette":
-            selected = _score(settings.select, result) if curve is None else curve.values[k]
+        if curve is not None:
+            selected = curve.values[k] if math.isfinite(curve.values[k]) else None
+        elif settings.select != "silhouette":
+            selected = _score(settings.select, result)
         run = FitRun(
             *(k, model.inertia_, result.silhouette, model.n_iter_, seconds),
             criterion=settings.select,
@@ -113,9 +115,9 @@ def _dispersion(points: Tensor, labels: Tensor) -> float:
 
 @dataclass(frozen=True)
 class SelectionCurve:
-    """A score for each number of clusters, and the number that it chooses."""
+    """A score for each number of clusters, -inf if it has none, and the number that it chooses."""
 
-    values: dict[int, float | None]
+    values: dict[int, float]
     chosen: int
 
 
@@ -135,22 +137,15 @@ def _gap_curve(
     low, high = turned.amin(dim=0), turned.amax(dim=0)
     uniform = [torch.from_numpy(rng.random(turned.shape)) for _ in range(_REPEATS)]
     references = [(low + each * (high - low)) @ axes + middle for each in uniform]
-    gaps: dict[int, float | None] = {}
-    errors: dict[int, float] = {}
+    gaps, errors = dict[int, float](), dict[int, float]()
     for k in numbers:
         own = _log_dispersion(points, k, settings)
         others = [_log_dispersion(reference, k, settings) for reference in references]
-        gaps[k] = float(np.mean(others)) - own if math.isfinite(own) else None
+        gaps[k] = float(np.mean(others)) - own if math.isfinite(own) else -math.inf
         errors[k] = float(np.std(others)) * math.sqrt(1 + 1 / _REPEATS)
-    known = [k for k in numbers if gaps[k] is not None]
-    best = max(known or numbers, key=lambda k: _score_or_lowest(gaps[k]))
-    enough = _score_or_lowest(gaps[best]) - errors[best]
-    near = (k for k in known if _score_or_lowest(gaps[k]) >= enough)
-    return SelectionCurve(gaps, next(near, best))
-
-
-def _score_or_lowest(score: float | None) -> float:
-    return -math.inf if score is None else score
+    best = max(numbers, key=lambda k: gaps[k])
+    enough = gaps[best] - errors[best]
+    return SelectionCurve(gaps, next((k for k in numbers if gaps[k] >= enough), best))
 
 
 def _log_dispersion(points: Tensor, k: int, settings: FitSettings) -> float:
@@ -178,13 +173,12 @@ def _stability_curve(
 
     # The same subsets for all numbers: their scores differ by the number alone.
     pairs = [(draw_subset(), draw_subset()) for _ in range(_REPEATS)]
-    values: dict[int, float | None] = dict.fromkeys(numbers)
+    values = dict.fromkeys(numbers, -math.inf)
     for k in (k for k in numbers if 1 < k < count):
         indices = []
         for pair in pairs:
             models = [settings.model(k, n_init=_STARTS).fit(subset) for subset in pair]
             indices.append(adjusted_rand_score(*(model.predict(rows) for model in models)))
         values[k] = float(np.mean(indices))
-    best = max(map(_score_or_lowest, values.values()))
-    near = [k for k in numbers if _score_or_lowest(values[k]) >= best - _NEAR]
-    return SelectionCurve(values, max(near, default=numbers[0]))
+    best = max(values.values())
+    return SelectionCurve(values, max(k for k in numbers if values[k] >= best - _NEAR))

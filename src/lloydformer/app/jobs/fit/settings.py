@@ -10,7 +10,7 @@ from lloydformer.app.jobs.text_values import data_name, parse_clusters, parse_na
 from lloydformer.app.options import LARGEST_SEED, option
 from lloydformer.data.paths import check_source
 from lloydformer.data.storage.model_folder import read_config
-from lloydformer.data.table_options import TableOptions
+from lloydformer.data.table_options import MISSING, TableOptions
 from lloydformer.estimators.registry import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class FitSettings(TableSettings):
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
     missing: str = option(
         "error",
-        choices=("error", "drop", "median"),
+        choices=MISSING,
         help="Rows with missing values: an error, left out, or filled with medians.",
     )
     scale: str | None = option(
@@ -287,7 +287,7 @@ class PredictSettings(TableSettings):
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
     missing: str | None = option(
         None,
-        choices=("error", "drop", "median"),
+        choices=MISSING,
         help="Rows with missing values, or words that the fit did not see.  "
         "[default: as in the fit]",
     )

@@ -36,6 +36,40 @@ def round_to_half(x):
     return half, x - half.to(tl.float64)
 
 
+@triton.jit
+def load_points(rows, origin, start, f, d, inside):
+    """Return row - origin in the precision of the rows, then in float64; 0 outside.
+
+    origin: None if there is none.
+    """
+    x = tl.load(rows + start * d + f[None, :], mask=inside, other=0.0)
+    if origin is not None:
+        x -= tl.load(origin + f, mask=f < d, other=0.0)[None, :]
+    return tl.where(inside, x.to(tl.float64), 0.0)
+
+
+@triton.jit
+def write_half(rows, origin, units, half, row, held, stored, d, padded, CHUNK: tl.constexpr):
+    """Write copies (row - origin) * half_unit of a tile; return |x|^2 and |x - copy|^2.
+
+    held: the rows that exist; the others are 0. stored: the rows of the copy that are written.
+    """
+    start = row.to(tl.int64)[:, None]
+    unit = tl.load(units)
+    squares = tl.zeros(row.shape, tl.float64)
+    errors = tl.zeros(row.shape, tl.float64)
+    for first in range(0, padded, CHUNK):
+        f = first + tl.arange(0, CHUNK)
+        inside = held[:, None] & (f < d)[None, :]
+        scaled = load_points(rows, origin, start, f, d, inside) * unit
+        copy, error = round_to_half(scaled)
+        written = stored[:, None] & (f < padded)[None, :]
+        tl.store(half + start * padded + f[None, :], copy, mask=written)
+        squares += tl.sum(scaled * scaled, 1)
+        errors += tl.sum(error * error, 1)
+    return squares, errors
+
+
 @triton.jit(do_not_specialize=SIZES)
 def prepare(
     rows,
@@ -52,21 +86,8 @@ def prepare(
 ):
     """Write copies (row - origin) * half_unit (n, padded), and for each row |x| and |x - copy|."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    start = row.to(tl.int64)[:, None]
-    unit = tl.load(units)
-    squares = tl.zeros((TILE,), tl.float64)
-    errors = tl.zeros((TILE,), tl.float64)
-    for first in range(0, padded, CHUNK):
-        f = first + tl.arange(0, CHUNK)
-        inside = (row < n)[:, None] & (f < d)[None, :]
-        x = tl.load(rows + start * d + f[None, :], mask=inside, other=0.0)
-        x -= tl.load(origin + f, mask=f < d, other=0.0)[None, :]
-        scaled = tl.where(inside, x.to(tl.float64) * unit, 0.0)
-        copy, error = round_to_half(scaled)
-        written = (row < n)[:, None] & (f < padded)[None, :]
-        tl.store(half + start * padded + f[None, :], copy, mask=written)
-        squares += tl.sum(scaled * scaled, 1)
-        errors += tl.sum(error * error, 1)
+    held = row < n
+    squares, errors = write_half(rows, origin, units, half, row, held, held, d, padded, CHUNK)
     tl.store(norms + row, (tl.sqrt(squares) * UPWARD).to(tl.float32), mask=row < n)
     tl.store(residuals + row, (tl.sqrt(errors) * UPWARD).to(tl.float32), mask=row < n)
 
@@ -96,19 +117,9 @@ def copy_centers(
     if tl.load(status) != 0:
         return
     center = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    start = center.to(tl.int64)[:, None]
-    unit = tl.load(units)
-    squares = tl.zeros((TILE,), tl.float64)
-    errors = tl.zeros((TILE,), tl.float64)
-    for first in range(0, padded, CHUNK):
-        f = first + tl.arange(0, CHUNK)
-        inside = (center < k)[:, None] & (f < d)[None, :]
-        c = tl.load(rounded + start * d + f[None, :], mask=inside, other=0.0)
-        scaled = c.to(tl.float64) * unit
-        copy, error = round_to_half(scaled)
-        tl.store(center_half + start * padded + f[None, :], copy, mask=(f < padded)[None, :])
-        squares += tl.sum(scaled * scaled, 1)
-        errors += tl.sum(error * error, 1)
+    squares, errors = write_half(
+        rounded, None, units, center_half, center, center < k, center >= 0, d, padded, CHUNK
+    )
     halved = tl.where(center < k, squares * 0.5, 3e38).to(tl.float32)
     tl.store(half_squares + center, halved)
     tl.store(center_norms + center, (tl.sqrt(squares) * UPWARD).to(tl.float32))
@@ -300,14 +311,6 @@ def assign(
         tl.store(others + row, second_tile * CENTERS + second_column, mask=is_open)
         push(queue, queued, row, n, is_open & few, 0)
         push(queue, queued, row, n, is_open & (few == 0), 1)
-
-
-@triton.jit
-def load_points(rows, origin, start, f, d, inside):
-    """Return row - origin in the precision of the rows, then in float64; 0 outside."""
-    x = tl.load(rows + start * d + f[None, :], mask=inside, other=0.0)
-    x -= tl.load(origin + f, mask=f < d, other=0.0)[None, :]
-    return tl.where(inside, x.to(tl.float64), 0.0)
 
 
 @triton.jit

@@ -4,16 +4,13 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 import torch
 
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.numerics.checks import check_count
-from lloydformer.paper.verify.cases import draw_for_recipe, families_for
 from lloydformer.paper.verify.checking.differences import (
     TOLERANCE,
-    Trial,
     compare_trial,
     ignore_nan_warnings,
 )
@@ -22,11 +19,7 @@ from lloydformer.paper.verify.checking.user_algorithm import as_algorithm
 from lloydformer.paper.verify.compare import run_circuit
 from lloydformer.paper.verify.known import known_algorithm
 from lloydformer.paper.verify.problems import Family
-
-_NUMPY: dict[torch.dtype, type[np.floating[Any]]] = {
-    torch.float64: np.float64,
-    torch.float32: np.float32,
-}
+from lloydformer.paper.verify.trials import Trial, draw_for_recipe, families_for
 
 
 def check(
@@ -129,7 +122,7 @@ def check(
                 noise_seed = int(given_seed) if isinstance(given_seed, Integral) else 0
                 plain = algorithm
             guarded = as_algorithm(plain)
-            problem = draw_for_recipe(recipe, family, seed, number, _NUMPY[dtype])
+            problem = draw_for_recipe(recipe, family, seed, number, dtype)
             drawn = (seed, number)
             trials.append(Trial(recipe, guarded, problem, n_layers, noise_seed, dtype, drawn))
     # before the loop: a part that fails is then an error of `recipe` and not of a problem

@@ -12,16 +12,13 @@ from numpy import ndarray
 
 from lloydformer import algorithms
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.paper.verify.cases import Case
-from lloydformer.paper.verify.checking.user_algorithm import GuardedAlgorithm, StepAlgorithm
+from lloydformer.paper.verify.checking.user_algorithm import StepAlgorithm
 from lloydformer.paper.verify.compare import (
     ComparedLayer,
     circuit_for,
     compare_layers,
     has_clear_cuts,
 )
-from lloydformer.paper.verify.problems import Problem
 from lloydformer.paper.verify.rounding import (
     are_exact,
     assignment_scores,
@@ -29,34 +26,12 @@ from lloydformer.paper.verify.rounding import (
     margins,
     share_variation,
 )
+from lloydformer.paper.verify.trials import Trial
 
 # Largest difference that counts as equal: of centers, in spreads, and of a point's shares in the
 # centers. Those of float32 were chosen by hand.
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}
 SHARE_TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A recipe and an algorithm on a problem.
-
-    Attributes
-    ----------
-    recipe, algorithm, problem, n_layers, dtype
-        What is compared.
-    seed : int
-        Seed of the noise, for recipes that draw.
-    drawn : tuple of int
-        Seed and number of the problem in its family.
-    """
-
-    recipe: AnyRecipe
-    algorithm: GuardedAlgorithm | StepAlgorithm
-    problem: Problem
-    n_layers: int
-    seed: int = 0
-    dtype: torch.dtype = torch.float64
-    drawn: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -151,8 +126,7 @@ def compare_trial(trial: Trial) -> TrialOutcome:
     with ignore_nan_warnings():
         outcome, layers = TrialOutcome(trial), []
         if isinstance(trial.recipe, Recipe):
-            case = Case(trial.recipe, trial.algorithm, trial.problem, trial.seed)
-            layers = compare_layers(case, trial.n_layers, trial.dtype)
+            layers = compare_layers(trial)
             outcome = TrialOutcome(trial, undefined=trial.n_layers - len(layers))
         for layer in layers:
             outcome = _add_layer(outcome, layer)
@@ -235,10 +209,8 @@ def _is_beyond_rounding(
         # recipes of several stages have no compared layers
         if layers and not layers[i].sure.all():
             return False
-        if isinstance(trial.recipe, Recipe):
-            case = Case(trial.recipe, trial.algorithm, trial.problem, trial.seed)
-            if not has_clear_cuts(case, history, i, trial.dtype):
-                return False
+        if isinstance(trial.recipe, Recipe) and not has_clear_cuts(trial, history, i):
+            return False
         sure = np.ones(len(trial.problem.points), bool)
         if away <= _center_variation(trial, i, history.centers[i], history.assignments[i], sure):
             return False

@@ -7,9 +7,10 @@ from itertools import permutations
 import numpy as np
 from numpy import ndarray
 
-from lloydformer.paper.verify.checking.differences import FirstDifference, Trial, compare_trial
+from lloydformer.paper.verify.checking.differences import FirstDifference, compare_trial
 from lloydformer.paper.verify.checking.user_algorithm import AlgorithmError
 from lloydformer.paper.verify.problems import Problem
+from lloydformer.paper.verify.trials import Trial
 
 # Number of smaller problems that are tried at most, chosen by hand: a few seconds.
 N_TRIALS = 400

@@ -11,7 +11,6 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import NOTHING, Context, LimitingSoftmax, Linear
 from lloydformer.circuits.norms import LayerNorm
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.paper.verify.cases import lift_to_zero_sum
 from lloydformer.paper.verify.compare import (
     circuit_for,
     deviation_from,
@@ -22,6 +21,7 @@ from lloydformer.paper.verify.compare import (
 )
 from lloydformer.paper.verify.finding import PrintedAndRepaired, erratum, is_wrong
 from lloydformer.paper.verify.problems import Problem, draw, on_sphere, with_centers
+from lloydformer.paper.verify.trials import lift_to_zero_sum
 
 
 @erratum(5, "open", "averaging hard attention is not Lloyd's argmin where points are tied")

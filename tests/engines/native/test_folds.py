@@ -221,8 +221,8 @@ def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
     tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
     assert tried | {Oversampling} == set(FOLDS)
-    # but for the last one compared in test_native_small, test_relocating_plan,
-    # test_recombining_plan and test_medoid_search
+    # but for the last one compared in test_tasks, and in test_relocating, test_recombining and
+    # test_medoid_search of tests/plans
     assert set(TASKS) == {
         LloydIterations,
         PlusPlusSeeds,

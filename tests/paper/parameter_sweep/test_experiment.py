@@ -29,7 +29,7 @@ from lloydformer.paper.verify.finite_temperature import MixtureSize
 
 ARTEFACT = load_artefact("parameter-sweep")
 
-TABLE = Path(__file__).parents[3] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
+TABLE = Path(__file__).parents[4] / "shared" / "paper" / "parameter_sweep_authors.csv.gz"
 
 
 def test_a_slice_has_every_level_ten_times_and_all_slices_cover_the_grid():

@@ -16,7 +16,7 @@ import pytest
 
 from lloydformer.engines.native.installed import kernels
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DRIVER = ROOT / "benchmarks" / "native" / "driver.py"
 MUTANTS = runpy.run_path(str(DRIVER))["MUTANTS"]
 COMPILER = os.environ.get("CXX") or shutil.which("c++")

@@ -1,4 +1,8 @@
-"""Problems as a recipe needs them, with suitable parameters, and those of `lloydformer check`."""
+"""Trials: a recipe, an algorithm and a problem as the recipe needs it.
+
+`draw_trial` pairs a recipe of the package with its algorithm; `draw_for_recipe` draws the problems
+of `lloydformer check`.
+"""
 
 from dataclasses import dataclass, replace
 from zlib import crc32
@@ -9,7 +13,6 @@ import torch
 from lloydformer import algorithms
 from lloydformer.circuits.activations import Ties
 from lloydformer.circuits.norms import zero_sum
-from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.paper.verify import problems
 from lloydformer.paper.verify.known import (
@@ -21,9 +24,11 @@ from lloydformer.paper.verify.known import (
 )
 from lloydformer.paper.verify.problems import FAMILIES, HARD, Family, Problem
 
+# Layers that are compared by default, as many as the paper's experiments have.
+N_LAYERS = 10
 # Smallest distance between points, in spreads, that dot products resolve: squared it is 4,500 times
 # the rounding unit of float64, and 3,400 times that of float32.
-RESOLUTION = {np.float64: 1e-6, np.float32: 2e-2}
+RESOLUTION = {torch.float64: 1e-6, torch.float32: 2e-2}
 
 # Families of `lloydformer check` for unit vectors, which have no outliers, units or shifts.
 ON_SPHERE: tuple[Family, ...] = (
@@ -39,28 +44,42 @@ TWO_CENTERS = ("ties", "coincident", "empty", "axes")
 
 
 @dataclass(frozen=True)
-class Case:
-    """A recipe, the algorithm that it must equal, and a problem to run them on."""
+class Trial:
+    """A recipe, the algorithm that it must equal, and a problem to run them on.
 
-    recipe: Recipe
+    Attributes
+    ----------
+    recipe, algorithm, problem, n_layers, dtype
+        What is compared.
+    seed : int
+        Seed of the noise, for recipes that draw.
+    drawn : tuple of int
+        Seed and number of the problem in its family.
+    """
+
+    recipe: AnyRecipe
     algorithm: algorithms.Algorithm
     problem: Problem
+    n_layers: int = N_LAYERS
     seed: int = 0
+    dtype: torch.dtype = torch.float64
+    drawn: tuple[int, int] = (0, 0)
 
 
-def case(
+def draw_trial(
     rng: np.random.Generator,
     name: str,
     family: Family,
     ties: Ties = "first",
-    dtype: type[np.floating] = np.float64,
-) -> Case:
-    """Draw a problem of the family that suits the recipe, and its parameters."""
+    dtype: torch.dtype = torch.float64,
+) -> Trial:
+    """Draw a problem of the family that suits the recipe of this name, and its parameters."""
     problem = problems.draw(rng, family, d=(2, 40) if is_spherical(name) else (1, 40))
-    return pair(rng, name, ties, adapt(rng, make_recipe(name), problem, dtype))
+    problem = adapt(rng, make_recipe(name), problem, dtype)
+    return replace(pair(rng, name, ties, problem), dtype=dtype)
 
 
-def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> Case:
+def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> Trial:
     """Return the recipe and the algorithm with the same random parameters."""
     parameters = PairParameters(
         ties,
@@ -72,11 +91,11 @@ def pair(rng: np.random.Generator, name: str, ties: Ties, problem: Problem) -> C
         activation="softmax" if rng.random() < 0.3 else "sparsemax",
     )
     recipe, algorithm = make_recipe(name, parameters), make_algorithm(name, parameters)
-    return Case(recipe, algorithm, problem, parameters.seed)
+    return Trial(recipe, algorithm, problem, seed=parameters.seed)
 
 
 def adapt(
-    rng: np.random.Generator, recipe: AnyRecipe, problem: Problem, dtype: type[np.floating]
+    rng: np.random.Generator, recipe: AnyRecipe, problem: Problem, dtype: torch.dtype
 ) -> Problem:
     """Return the problem as the recipe needs it.
 
@@ -113,7 +132,7 @@ def draw_for_recipe(
     family: Family,
     seed: int = 0,
     number: int = 0,
-    dtype: type[np.floating] = np.float64,
+    dtype: torch.dtype = torch.float64,
 ) -> Problem:
     """Return the problem of this family and number, as the recipe needs it."""
     # independent of the other families, so that `families` does not change the problems

@@ -106,3 +106,29 @@ def test_labels_of_an_iteration_that_the_kernels_have_not_run(data):
             results.append(session.fold(NearestSums(centers)))
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+class Interrupting:
+    """Kernels that are interrupted at the end of their work."""
+
+    def __init__(self, kernels) -> None:
+        self.kernels = kernels
+
+    def run(self, *name, **arguments):
+        self.kernels.run(*name, **arguments)
+        raise KeyboardInterrupt
+
+
+def test_after_an_error_every_label_counts_as_changed(data):
+    centers = data.take(torch.arange(K))
+    with Native().open(data) as session:
+        session.fold(NearestSums(centers))
+        kernels, session.points.kernels = (
+            session.points.kernels,
+            Interrupting(session.points.kernels),
+        )
+        with pytest.raises(KeyboardInterrupt):
+            session.fold(NearestSums(centers))
+        session.points.kernels = kernels
+        assert session.fold(NearestSums(centers))[2] == N
+        assert session.fold(NearestSums(centers))[2] == 0

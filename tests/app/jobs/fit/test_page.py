@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,19 +17,33 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage
          "--no-first-run", "--virtual-time-budget=5000")  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def fits():
+    """Folders of fits, by their options."""
+    return {}
+
+
 @pytest.fixture
-def page(command, tmp_path, monkeypatch):
-    """A function: the page of a fit with these options, on 400 rows with one outlier."""
+def page(command, fits, tmp_path_factory, monkeypatch):
+    """A function: the page of a fit with these options, on 400 rows with one outlier.
+
+    Tests with the same options share the folder of their fit, and none of them changes it.
+    """
 
     def made(*options):
-        monkeypatch.chdir(tmp_path)
-        rng = np.random.default_rng(0)
-        points = np.array([[0, 0], [9, 0], [0, 9]])[np.arange(400) % 3] + rng.normal(size=(400, 2))
-        points[7] = [100, 100]
-        frame = pd.DataFrame(points * [1, 1000], columns=["<b>**width**", "`height`"])
-        frame.to_csv("points.csv", index=False)
-        assert command("fit", "points.csv", "--report", *options)[0] == 0
-        return (tmp_path / "points-clusters" / "report.html").read_text(encoding="utf-8")
+        if options in fits:
+            monkeypatch.chdir(fits[options])
+        else:
+            monkeypatch.chdir(tmp_path_factory.mktemp("fit"))
+            rng = np.random.default_rng(0)
+            middles = np.array([[0, 0], [9, 0], [0, 9]])[np.arange(400) % 3]
+            points = middles + rng.normal(size=(400, 2))
+            points[7] = [100, 100]
+            frame = pd.DataFrame(points * [1, 1000], columns=["<b>**width**", "`height`"])
+            frame.to_csv("points.csv", index=False)
+            assert command("fit", "points.csv", "--report", *options)[0] == 0
+            fits[options] = Path.cwd()
+        return Path("points-clusters/report.html").read_text(encoding="utf-8")
 
     return made
 
@@ -169,8 +184,8 @@ def test_the_page_tells_that_max_iter_was_reached(page):
     assert "after 1 iteration, the most allowed, in" in page("-k", "3", "--max-iter", "1")
 
 
-def test_fewer_clusters_than_requested_are_noted_on_the_page(page, command):
-    page("-k", "3")
+def test_fewer_clusters_than_requested_are_noted_on_the_page(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     pd.DataFrame({"a": [1.0, 1.0, 2.0]}).to_csv("same.csv", index=False)
     assert command("fit", "same.csv", "-k", "3", "--report", "-o", "same")[0] == 0
     with open("same/report.html", encoding="utf-8") as file:
@@ -179,13 +194,12 @@ def test_fewer_clusters_than_requested_are_noted_on_the_page(page, command):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to open the page with")
 def test_the_page_fits_a_narrow_screen(page, tmp_path):
-    page("-k", "12")
-    file = tmp_path / "points-clusters" / "report.html"
     probe = (
         "<script>document.title = [document.documentElement.scrollWidth <= innerWidth, "
         "document.querySelectorAll('svg').length]</script></body>"
     )
-    file.write_text(file.read_text(encoding="utf-8").replace("</body>", probe), encoding="utf-8")
+    file = tmp_path / "report.html"
+    file.write_text(page("-k", "12").replace("</body>", probe), encoding="utf-8")
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}",
                "--window-size=500,900", "--dump-dom", file.as_uri()]  # fmt: skip
     found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

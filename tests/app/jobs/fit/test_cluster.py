@@ -12,9 +12,11 @@ import pytest
 
 import lloydformer as lf
 from lloydformer.app.jobs.fit import cluster as cluster_job
-from lloydformer.app.jobs.fit.cluster import ClusterFitJob
+from lloydformer.app.jobs.fit.cluster import ClusterFitJob, RowsOnCluster
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.engines.dask import transport
+from lloydformer.engines.dask.transport import ClusterError
+from lloydformer.numerics.checks import ArgumentError
 
 dask = pytest.importorskip("dask", reason="dask is not installed (extra `dask`)")
 distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
@@ -90,7 +92,7 @@ def test_files_on_another_file_system_and_rows_left_out(client, here):
     np.testing.assert_array_equal(model.cluster_centers_, alone.cluster_centers_)
     labels = pd.read_parquet(here / "out" / "labels.parquet")
     np.testing.assert_array_equal(labels["outlier"] == 1, alone.labels_ == -1)
-    assert totals.sizes.sum() + totals.left_out.sum() == 9000
+    assert sum(totals.sizes) + sum(totals.left_out) == 9000
     assert summary["ranges"] == 1
 
 
@@ -247,9 +249,11 @@ def test_a_later_file_may_not_have_other_types(client, here):
 @pytest.mark.parametrize("on_cluster", [True, False])
 def test_a_broken_fit_goes_on_from_its_checkpoint(on_cluster, client, command, here, monkeypatch):
     where = ["--cluster", client.scheduler.address] if on_cluster else []
-    # So many clusters that not all iterations run in one call, which would be resumed from the
+    # So many columns that not all iterations run in one call, which would be resumed from the
     # beginning.
-    fit = ["fit", "data", "-k", "128", "--max-iter", "9", *where]
+    wide = np.random.default_rng(0).normal(size=(9000, 40)).astype(np.float32)
+    pd.DataFrame(wide).add_prefix("x").to_parquet("wide.parquet", row_group_size=1000)
+    fit = ["fit", "wide.parquet", "-k", "12", "--max-iter", "9", *where]
     assert command(*fit, "-o", "alone")[0] == 0
 
     def stop(progress):
@@ -338,3 +342,22 @@ def test_a_scheduler_without_workers_is_an_error_within_a_limit(command, here, m
         status, _, err = command("fit", "data", "-k", "3", "--cluster", address)
     assert status == 2
     assert "has no worker after 1 seconds; start some with dask worker" in err
+
+
+LOST = "rows 0 to 9: it was lost with its worker"
+ERRORS = {
+    "rows": (ClusterError(LOST, "X"), f"points.csv: {LOST}"),
+    "a file": (ClusterError("b.csv: workers died"), "b.csv: workers died"),
+    "the client": (ClusterError("client: it is closed"), "client: it is closed"),
+    "an argument": (ArgumentError("X", "found no rows"), "points.csv: found no rows"),
+}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+def test_errors_name_the_data_not_an_argument(kind):
+    error, words = ERRORS[kind]
+    with (
+        pytest.raises(ValueError, match=f"^{words}$"),
+        RowsOnCluster("points.csv", [], [], None).name_data(),
+    ):
+        raise error

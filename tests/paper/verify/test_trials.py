@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 from lloydformer.algorithms.contract import squared_distances
 from lloydformer.circuits import recipes
-from lloydformer.paper.verify.cases import draw_for_recipe, families_for
 from lloydformer.paper.verify.problems import FAMILIES, HARD
 from lloydformer.paper.verify.rounding import margins
+from lloydformer.paper.verify.trials import draw_for_recipe, families_for
 
 LLOYD, NUMBERS = recipes.lloyd(), range(6)
 SPHERICAL = (recipes.spherical("rms"), recipes.spherical("layer"))
@@ -89,5 +90,5 @@ def test_points_that_dot_products_cannot_tell_apart_are_left_out():
 
 
 def test_numbers_are_those_of_the_dtype():
-    problem = draw_for_recipe(LLOYD, "clustered", dtype=np.float32)
+    problem = draw_for_recipe(LLOYD, "clustered", dtype=torch.float32)
     np.testing.assert_array_equal(problem.points, problem.points.astype(np.float32))
