@@ -95,7 +95,8 @@ inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
-        const BestScores<T> found = nearest(block.lanes(), centers, rows.block(i + P<T>));
+        const BestScores<T> found =
+            nearest(block.lanes(), centers, centers.lowered, rows.block(i + P<T>));
         best_labels(found, labels);
         settle_ties(block, centers, rows.largest_square, found, labels);
         each(i, block, labels);

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "exponents.hpp"
-#include "workspace.hpp"
+#include "nearest_costs.hpp"
 
 namespace lloydformer::ISA {
 
@@ -129,12 +129,11 @@ class AttentionPass {
             found.update(s, first);
         });
         block_.squares(squares_);
+        const TwoDistances<T> near(found, squares_, k_);
         for (int h = 0; h < 2; h++) {
-            const V<T> square = load(squares_ + h * W<T>);
-            nearest_[h] = max<T>(found.best[h] + square, V<T>{});
-            const V<T> second = k_ > 1 ? max<T>(found.second[h] + square, V<T>{}) : nearest_[h];
-            log_nearest_[0][h] = logarithm<T>(nearest_[h] * all_.unit + T(0.01));
-            log_nearest_[1][h] = logarithm<T>(second * all_.unit + T(0.01));
+            nearest_[h] = near.first[h];
+            log_nearest_[0][h] = logarithm<T>(near.first[h] * all_.unit + T(0.01));
+            log_nearest_[1][h] = logarithm<T>(near.second[h] * all_.unit + T(0.01));
         }
     }
 

@@ -152,16 +152,17 @@ inline void by_eights(int first, int k, Each each) {
     if constexpr (J > 1) by_eights<J - 1>(first, k, each);
 }
 
-/// The nearest of all centers for each point of a block, by lowered scores. Prefetches `next`
-/// meanwhile.
+/// The nearest of all centers for each point of a block, by scores with `squares`: `lowered` ones
+/// where labels must be exact. Prefetches `next` meanwhile.
 template <class T>
-inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers, Prefetch next = {}) {
+inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers,
+                             const std::vector<T>& squares, Prefetch next = {}) {
     BestScores<T> found;
     next.share_among(centers.k / TOGETHER);
     by_eights(0, centers.k, [&](int first, auto count) {
         V<T> s[count][2];
         next.advance();
-        score<T, count>(lanes, centers.d, centers.eight(first), &centers.lowered[first], s);
+        score<T, count>(lanes, centers.d, centers.eight(first), &squares[first], s);
         found.update(s, first);
     });
     return found;

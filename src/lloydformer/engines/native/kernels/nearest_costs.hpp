@@ -1,13 +1,28 @@
-// The fold NearestCosts: squared distances to the nearest and second nearest center, by
-// differences.
+// The fold NearestCosts: squared distances to the nearest and second nearest center, from scores
+// in T.
 //
 // Sums are float64, point by point, so that the number of points in a block does not matter.
+// Labels are those of the best score: close calls are not decided in float64, as only sums of
+// distances are returned.
 #pragma once
 
-#include "assign_two.hpp"
 #include "workspace.hpp"
 
 namespace lloydformer::ISA {
+
+/// Squared distances of the points of a block to their nearest and second nearest center.
+template <class T>
+struct TwoDistances {
+    V<T> first[2], second[2];
+
+    TwoDistances(const BestScores<T>& found, const T (&squares)[P<T>], int k) {
+        for (int h = 0; h < 2; h++) {
+            const V<T> square = load(squares + h * W<T>);
+            first[h] = max<T>(found.best[h] + square, V<T>{});
+            second[h] = k > 1 ? max<T>(found.second[h] + square, V<T>{}) : first[h];
+        }
+    }
+};
 
 /// With r and s the squared distances to the nearest and second nearest center: the sums of w r and
 /// w s; by nearest center, the sums of w and of w r. 2 + 2 k numbers.
@@ -17,23 +32,24 @@ Numbers nearest_costs(ThreadPool& pool, const Rows<T>& rows, const PackedCenters
     return fold(pool, rows, 2 + 2 * k, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
         return [&, block = PointBlock<T>(rows)](Numbers& sum, Range leaf) mutable {
+            T squares[P<T>], first[P<T>], second[P<T>];
             double firsts = 0, seconds = 0;  // added point by point, for any P
-            assign_two(
-                rows, block, leaf, centers,
-                [&](int64_t i, PointBlock<T>& points, const int32_t* labels,
-                    const int32_t* others) {
-                    for (int r = 0; r < points.count; r++) {
-                        const T* row = points.row(r);
-                        const int label = labels[r];
-                        const double weight = rows.weight(i + r);
-                        const double cost =
-                            weight * squared_distance(row, centers.row(label), centers.width);
-                        firsts += cost;
-                        seconds +=
-                            weight * squared_distance(row, centers.row(others[r]), centers.width);
-                        sum[2 + label] += weight, sum[2 + k + label] += cost;
-                    }
-                });
+            for (int64_t i = leaf.start; i < leaf.stop; i += P<T>) {
+                block.read(i, leaf.stop);
+                const BestScores<T> found =
+                    nearest(block.lanes(), centers, centers.squares, rows.block(i + P<T>));
+                block.squares(squares);
+                const TwoDistances<T> near(found, squares, k);
+                for (int h = 0; h < 2; h++)
+                    store(first + h * W<T>, near.first[h]),
+                        store(second + h * W<T>, near.second[h]);
+                for (int r = 0; r < block.count; r++) {
+                    const double weight = rows.weight(i + r), cost = weight * first[r];
+                    const int label = int(found.index[r / W<T>][r % W<T>]);
+                    firsts += cost, seconds += weight * second[r];
+                    sum[2 + label] += weight, sum[2 + k + label] += cost;
+                }
+            }
             sum[0] += firsts, sum[1] += seconds;
         };
     });
