@@ -16,7 +16,7 @@ _SMALLEST = np.nextafter(0.0, 1.0)
 Unit = Float[np.ndarray, "*b"] | float
 
 # Rows of the sample whose median is the origin. The median of 63 numbers is outside of the middle
-# half of a column once in 20,000 columns, and sorting them takes 20 µs for 10 columns. It is odd, so
+# half of a column once in 20,000 columns; sorting them takes 20 µs for 10 columns. It is odd, so
 # that a median is one of the numbers, and no rounding depends on who computes it.
 _SAMPLE = 63
 
