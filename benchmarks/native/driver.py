@@ -71,19 +71,19 @@ class Mutant:
 MUTANTS = {
     "upper bound too tight": Mutant(
         "bounds.hpp",
-        "own[l] = upper_[i + l] + path_[labels[l]]",
-        "own[l] = upper_[i + l]",
+        "own[l] = upper_[i + l] + path + OUTWARDS",
+        "own[l] = upper_[i + l] + OUTWARDS",
         "bounds change a label or a sum",
     ),
     "lower bound too tight": Mutant(
         "bounds.hpp",
-        "low[g * P<T> + l] - group_path_[g]",
-        "low[g * P<T> + l]",
+        "nearest[l] = std::min(nearest[l], current(low[g * P<T> + l], g));",
+        "nearest[l] = std::min(nearest[l], low[g * P<T> + l]);",
         "bounds change a label or a sum",
     ),
     "group skipped too early": Mutant(
         "group_search.hpp",
-        "needed_[g] = low_[r][g * P<T>] - bounds_.group_path_[g] <= reach[r]",
+        "needed_[g] = bounds_.current(low_[r][g * P<T>], g) <= reach[r]",
         "needed_[g] = low_[r][g * P<T>] <= reach[r]",
         "bounds change a label or a sum",
     ),
@@ -119,7 +119,7 @@ MUTANTS = {
     ),
     "ties of sparse rows by rounding": Mutant(
         "csr_assign.hpp",
-        "return several ? settle(row, least_score) : label;",
+        "return several ? settle(row) : label;",
         "return label;",
         "not the nearest center of a sparse row",
     ),

@@ -11,7 +11,8 @@ from lloydformer.numerics.scaling import (
     in_units,
     median,
     middle,
-    middle_of_ends,
+    sample_numbers,
+    sampled_origin,
     unit_exponent,
 )
 
@@ -31,10 +32,41 @@ def test_outliers_move_the_middle_and_not_the_median():
     assert median(points).item() in (1, 2)
 
 
-def test_the_middle_of_the_ends_is_the_middle(rng):
-    points = rng.normal(size=(30, 4)) * [1, 1e-5, 1e5, 0]
-    ends = np.stack([points.min(axis=0), points.max(axis=0)])
-    np.testing.assert_array_equal(middle_of_ends(ends), middle(torch.tensor(points)).numpy())
+def test_the_origin_of_a_sample_by_hand():
+    # Column 0: median 5, distances 4 3 0 1 95, their median 3: a multiple of 2. Column 1: most
+    # numbers are 7. Column 2: tiny differences of large numbers.
+    rows = np.array(
+        [[1, 7, 1e9], [2, 7, 1e9 + 64], [5, 7, 1e9 + 128], [6, 0, 1e9], [100, 1e9, 1e9]]
+    )
+    origin = sampled_origin(rows.astype(np.float32))
+    assert origin.tolist() == [4, 7, 1e9]
+    assert origin.dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shift", [0.0, 1e3, -3e6])
+def test_far_rows_do_not_move_the_origin_of_a_sample(shift, dtype, rng):
+    points = (rng.normal(size=(500, 3)) + shift).astype(dtype)
+    points[::50] = 1e15
+    origin = sampled_origin(points[sample_numbers(len(points))])
+    near = np.delete(points, np.s_[::50], axis=0)
+    assert np.abs(near - origin).max() < 8
+    np.testing.assert_array_equal((near - origin) + origin, near)
+
+
+@pytest.mark.parametrize("n", [1, 2, 62, 63, 64, 1000, 10**9])
+def test_a_sample_is_made_of_different_rows_of_all_the_data(n):
+    numbers = sample_numbers(n)
+    assert len(numbers) == min(n, 63)
+    assert numbers[0] == 0
+    assert n - n / len(numbers) - 1 <= numbers[-1] < n
+    assert (np.diff(numbers) > 0).all()
+
+
+def test_the_largest_numbers_have_a_finite_origin():
+    top = np.finfo(np.float32).max
+    rows = np.array([[top, 1, 1e-45], [-top, 1 + 2**-23, 0]] * 5, np.float32)
+    assert np.isfinite(sampled_origin(rows)).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])

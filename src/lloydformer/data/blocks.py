@@ -17,7 +17,7 @@ from lloydformer.data.column_statistics import ColumnStatistics, Scaling, column
 from lloydformer.data.layout import LEAF, Layout
 from lloydformer.data.mapped_files import prefetch_rows
 from lloydformer.data.rows import DenseRows, Rows
-from lloydformer.numerics.scaling import middle, middle_of_ends
+from lloydformer.numerics.scaling import sample_numbers, sampled_origin
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ class TensorBlocks:
     leaf : int
         Rows of a leaf.
     given_origin : Tensor of shape (d,), optional
-        The origin; by default the middle of the data, or zero for directions.
+        The origin; by default the median of a sample of the rows, or zero for directions.
     directions : bool
         Divide each row by its norm when it is read.
     scaling : Scaling, optional
@@ -134,23 +134,20 @@ class TensorBlocks:
             return self.given_origin
         if self.directions:
             return torch.zeros_like(self.points[0])
-        ends = self._scale(self.ends)
-        if ends.device.type != "cpu":
-            return middle(ends)
-        # Ends may be on the CPU though the points are on a GPU: then no kernel has to be launched.
-        return torch.from_numpy(self._middle).to(self.device)
+        return torch.from_numpy(self._sampled_origin).to(self.device)
 
     @cached_property
     def origin_on_host(self) -> np.ndarray:
         """The origin in float64."""
-        if self.given_origin is not None or self.directions or self.ends.device.type != "cpu":
+        if self.given_origin is not None or self.directions:
             return self.origin.cpu().double().numpy()
-        return self._middle.astype(np.float64)
+        return self._sampled_origin.astype(np.float64)
 
     @cached_property
-    def _middle(self) -> np.ndarray:
-        """The middle of the data, from ends on the CPU."""
-        return middle_of_ends(self._scale(self.ends).numpy())
+    def _sampled_origin(self) -> np.ndarray:
+        """The rounded median of a sample of the rows."""
+        numbers = torch.from_numpy(sample_numbers(self.n_rows)).to(self.device)
+        return sampled_origin(self._scale(self.points[numbers]).cpu().numpy())
 
     @cached_property
     def layout(self) -> Layout:

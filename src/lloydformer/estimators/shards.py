@@ -35,7 +35,7 @@ from lloydformer.estimators.source import (
     validate_tensor,
 )
 from lloydformer.numerics.checks import check_range
-from lloydformer.numerics.scaling import in_units
+from lloydformer.numerics.scaling import in_units, sample_numbers
 
 _CPU = torch.device("cpu")
 
@@ -254,7 +254,9 @@ def read_shard(estimator: Any, shard: Shard, sample_weight: Any) -> ShardSource:
     everyone = ShardReports(ranks.gather_results(check_own_rows))
     everyone.check(getattr(estimator, "zero_rows", "refuse"))
     own, weights = checked[0], list[Tensor]()
-    spec = _make_spec(estimator, everyone)
+    numbers = sample_numbers(sum(everyone.lengths)) - sum(everyone.lengths[: ranks.rank])
+    mine = own.points[numbers[(numbers >= 0) & (numbers < len(own.points))]]
+    spec = _make_spec(estimator, everyone, np.concatenate(ranks.gather(mine.numpy())))
 
     def scale_weights() -> None:
         given = np.ones(len(own.points)) if own.weights is None else own.weights
@@ -287,7 +289,7 @@ def _check_rows(estimator: Any, X: Any, sample_weight: Any) -> _OwnRows:
     check_on_cpu(estimator, "a shard")
     points = _read_points(estimator, X)
     n_rows, n_features = points.shape
-    # The ends of the columns determine the origin of all ranks, and show NaN and infinity.
+    # The ends of the columns show NaN and infinity.
     ends = column_min_max(points).numpy() if n_rows else None
     if ends is not None and not np.isfinite(ends).all():
         raise ValueError("X: found NaN or infinity; remove or fill in such rows")
@@ -339,15 +341,17 @@ def _read_points(estimator: Any, X: Any) -> Tensor:
     return points.contiguous()
 
 
-def _make_spec(estimator: Any, everyone: ShardReports) -> PartitionSpec:
-    """Return how the rows of all ranks are opened."""
+def _make_spec(estimator: Any, everyone: ShardReports, sample: np.ndarray) -> PartitionSpec:
+    """Return how the rows of all ranks are opened.
+
+    `sample`: the rows whose median is the origin.
+    """
     engine = default_engine() if estimator.engine == "auto" else estimator.engine
     ends = torch.from_numpy(everyone.ends).to(everyone.dtype)
     n_rows, d, k = sum(everyone.lengths), ends.shape[1], int(estimator.n_clusters)
     unit = in_units("sample_weight", np.array([everyone.heaviest]))[1] if everyone.weighted else 1.0
-    # Two rows, the ends of the columns: their origin is that of all rows.
     stand_in = TensorBlocks(
-        ends,
+        torch.from_numpy(sample).to(everyone.dtype),
         leaf=leaf_rows(_CPU, d, k),
         directions=estimator._directions,
         part=part_rows(_CPU, d, k),

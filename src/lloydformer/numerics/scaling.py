@@ -7,13 +7,18 @@ between whole numbers stay ties. Weights are divided by powers of two, which is 
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 _TINY = np.finfo(np.float64).tiny  # smaller numbers have fewer digits
 _SMALLEST = np.nextafter(0.0, 1.0)
 
 Unit = Float[np.ndarray, "*b"] | float
+
+# Rows of the sample whose median is the origin. The median of 63 numbers is outside of the middle
+# half of a column once in 20,000 columns; sorting them takes 20 µs for 10 columns. It is odd, so
+# that a median is one of the numbers, and no rounding depends on who computes it.
+_SAMPLE = 63
 
 
 def middle(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
@@ -24,15 +29,29 @@ def middle(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
     return torch.where(half > 0, _round_to_spread(low + half, half), low)
 
 
-def middle_of_ends(ends: Float[np.ndarray, "2 d"]) -> Float[np.ndarray, " d"]:
-    """Return `middle` of an array with these smallest and largest numbers, on the CPU.
+def sample_numbers(n_rows: int) -> Int[np.ndarray, " m"]:
+    """Return the numbers of the rows whose `sampled_origin` is the origin of all rows.
 
-    With NumPy, whose calls cost less than those of torch for so few numbers.
+    They depend on the number of rows alone, so every split of the rows has the same origin.
     """
-    low, high = ends
-    half = high / 2 - low / 2
-    quantum = np.ldexp(ends.dtype.type(1), np.frexp(half)[1] - 1)
-    return np.where(half > 0, np.rint((low + half) / quantum) * quantum, low)
+    m = min(n_rows, _SAMPLE)
+    return np.arange(m) * n_rows // m
+
+
+def sampled_origin(rows: Float[np.ndarray, "m d"]) -> Float[np.ndarray, " d"]:
+    """Return the median of each column of a sample, rounded to its spread.
+
+    A few far rows do not move it. The middle of the range would be far from nearly all rows if
+    one of them is far away: less such an origin, float32 rows lose the digits in which they differ.
+    The spread is the median distance to the median.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # rows that are refused later
+        at = (len(rows) - 1) // 2
+        center = np.sort(rows, axis=0)[at]
+        spread = np.sort(np.abs(rows - center), axis=0)[at]
+        quantum = np.ldexp(rows.dtype.type(1), np.frexp(spread)[1] - 1)
+        quantum = np.maximum(quantum, np.spacing(np.abs(center)))  # the quotient stays finite
+        return np.where(spread > 0, np.rint(center / quantum) * quantum, center)
 
 
 def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:

@@ -98,10 +98,16 @@ def test_bounds_change_nothing_on_the_sphere(course, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_bounds_are_in_use(course, dtype):
-    """On blobs, after some iterations most points are not looked at any more."""
+@pytest.mark.parametrize("far", [None, 1e3, 1e9], ids=str)
+def test_bounds_are_in_use(course, dtype, far):
+    """On blobs, after some iterations most points are not looked at any more.
+
+    A few far rows do not change that: bounds are rounded by their own size.
+    """
     rng = np.random.default_rng(0)
     points = torch.from_numpy(mixture(rng, 5000, 8, 40)).to(dtype)
+    if far is not None:
+        points[::1000] *= far
     data = TensorBlocks(points)
     looked_at = check(course, data, data.take(torch.arange(40)).double())
     assert looked_at[0] == len(points)

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.skipif(
 def test_the_best_point_of_a_steep_cluster_counts_fully():
     """Its score is its level, also where both are rounded by more than 1."""
     points = torch.tensor([[0.7], [3.1], [40.3], [47.9]], dtype=torch.float64)
-    with Native().open(TensorBlocks(points)) as session:
+    origin = torch.tensor([24.0], dtype=torch.float64)
+    with Native().open(TensorBlocks(points, given_origin=origin)) as session:
         session.fold(NearestDistances(torch.tensor([[-21.0], [19.0]], dtype=torch.float64)))
         for gamma in (1e-3, 1e15, 1e19, 1e30):
             best, masses = session.fold(HighestScores(gamma, 2))

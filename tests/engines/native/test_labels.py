@@ -103,6 +103,45 @@ def test_points_on_bisectors_by_the_numbers_as_given(shift, seed):
     check(on_bisectors(rng, centers, n), centers, torch.float32, to_input_kind)
 
 
+def with_heavy_tails(rng, n: int, d: int, spread: float) -> np.ndarray:
+    """Rows of a normal distribution, each times another number."""
+    return rng.normal(size=(n, d)) * np.exp(spread * rng.normal(size=(n, 1)))
+
+
+def check_to_rounding(points: np.ndarray, centers: np.ndarray, dtype) -> None:
+    """No other center is nearer by more than the rounding of float64, in extended precision."""
+    data = TensorBlocks(torch.from_numpy(points).to(dtype))
+    seen = data.layout.to_row_units(torch.from_numpy(centers).to(dtype)).to(dtype).contiguous()
+    rows, at = (t.numpy().astype(np.longdouble) for t in (data.read(0, data.n_rows).points, seen))
+    squares = np.square(rows[:, None] - at).sum(axis=-1)
+    most = squares.min(axis=1) * (1 + 4 * points.shape[1] * np.finfo(np.float64).eps)
+    for labels in labelled(data, seen):
+        assert (squares[np.arange(len(rows)), labels] <= most).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("spread", [1.0, 3.0, 6.0])
+@given(seed=seeds)
+def test_heavy_tails(dtype, spread, seed):
+    """The bound of the rounding error of a row and a center does not depend on others."""
+    rng = np.random.default_rng(seed)
+    n, d, k = shape(rng)
+    points = with_heavy_tails(rng, n + k, d, spread)
+    near = points[:k] * (1 + 1e-6 * rng.normal(size=(k, d)))  # nearly equal centers, too
+    centers = np.concatenate([points[:k], near])
+    check_to_rounding(np.concatenate([points, on_bisectors(rng, centers, n)]), centers, dtype)
+
+
+@pytest.mark.parametrize("d", [40, 300])
+def test_heavy_tails_in_tiles(d):
+    """More centers and features than stay in the caches, where centers are compared in tiles."""
+    rng = np.random.default_rng(d)
+    points = with_heavy_tails(rng, 400, d, 2.0)
+    centers = points[:80].astype(np.float32).astype(np.float64)
+    rows = np.concatenate([points, on_bisectors(rng, centers, 100)])
+    check_to_rounding(rows, centers, torch.float32)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @given(seed=seeds)
 def test_duplicate_centers(dtype, seed):

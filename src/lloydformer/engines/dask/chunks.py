@@ -184,6 +184,11 @@ def survey_chunk(number: int, block: Any) -> ChunkSurvey:
     )
 
 
+def take_rows(number: int, block: Any, rows: np.ndarray) -> np.ndarray:
+    """Return some rows of a chunk by their numbers in it."""
+    return to_rows(number, block)[rows]
+
+
 @dataclass(frozen=True)
 class WeightSurvey:
     """The result of a look at the weights of one chunk, without rows that do not count.

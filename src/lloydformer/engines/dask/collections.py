@@ -22,6 +22,7 @@ from lloydformer.engines.dask.chunks import (
     split_weights,
     survey_chunk,
     survey_weights,
+    take_rows,
     to_rows,
 )
 from lloydformer.engines.dask.placement import merge_neighbours, place_partitions, share_out
@@ -42,7 +43,8 @@ from lloydformer.engines.thread_pool import allowed_threads
 from lloydformer.numerics.scaling import (
     check_ratio,
     divide_by_unit,
-    middle_of_ends,
+    sample_numbers,
+    sampled_origin,
     unit_exponent,
 )
 
@@ -218,7 +220,7 @@ class Opener:
         elif directions:
             origin = torch.zeros(data.n_features, dtype=data.dtype)
         else:
-            origin = torch.from_numpy(middle_of_ends(data.ends.numpy()))
+            origin = torch.from_numpy(sampled_origin(self._sample()))
         return Layout(
             n_rows=data.n_rows,
             n_features=data.n_features,
@@ -231,6 +233,18 @@ class Opener:
             weighted=weights.exponent is not None,
             weight_unit=weights.unit,
         )
+
+    def _sample(self) -> np.ndarray:
+        """Return the rows whose median is the origin, from the chunks that hold them."""
+        numbers = sample_numbers(self.collection.n_rows)
+        starts = np.cumsum([0, *self.collection.lengths])
+        holders = np.searchsorted(starts, numbers, side="right") - 1
+        tasks = [
+            self._delayed(take_rows)(i, self._blocks[i], numbers[holders == i] - starts[i])
+            for i in np.unique(holders).tolist()
+        ]
+        rows = np.concatenate(self._compute(tasks, "X: partition"))
+        return rows.astype(np.float32 if self.collection.dtype == torch.float32 else np.float64)
 
     def _arguments(self, part: PartitionRange, weights: "Weights") -> tuple[Any, ...]:
         """Return the arguments of `make_partition`."""

@@ -2,7 +2,7 @@
 //
 // Labels are exact: those of float64 arithmetic by differences, the first of equally near centers.
 // Scores in T decide where the two best differ by more than their rounding errors together
-// (`rounding`); the other points, few of them, are compared again in float64. A label depends on
+// (`ScoreError`); the other points, few of them, are compared again in float64. A label depends on
 // its own row and the centers alone, so ranges and threads do not matter.
 #pragma once
 
@@ -11,29 +11,42 @@
 
 namespace lloydformer::ISA {
 
-/// Where the two best scores, of `terms` additions each, differ by less than rounding, takes the
-/// label from exactly(point of the block, its |x|^2), so that labels of float32 points are those of
-/// exact arithmetic.
+/// Where the two best lowered scores differ by less than rounding, takes the label from
+/// exactly(point of the block, its |x|^2), so that labels of float32 points are those of exact
+/// arithmetic.
 template <class T, class Exactly>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
-                        const BestScores<T>& found, int terms, int32_t* labels, Exactly exactly) {
-    const T slack = 2 * rounding(centers, largest_square, terms);
+                        const BestScores<T>& found, const ScoreError<T>& error, int32_t* labels,
+                        Exactly exactly) {
+    // The bound of the farthest row and center decides nearly all blocks of data without outliers.
+    const V<T> most = splat(2 * (error.row(largest_square) + error.center(centers.largest)));
+    T gaps[P<T>], squares[P<T>];
+    unsigned close[2];
     for (int h = 0; h < 2; h++) {
         const V<T> gap = found.second[h] - found.best[h];
-        for (unsigned close = bits(gap <= splat(slack)); close != 0; close &= close - 1) {
-            const int l = __builtin_ctz(close), r = h * W<T> + l;
-            if (r >= block.count) return;
-            const T square = dot(block.row(r), block.row(r), centers.width);
-            if (gap[l] <= 2 * rounding(centers, square, terms)) labels[r] = exactly(r, square);
-        }
+        close[h] = bits(gap <= most);
+        store(gaps + h * W<T>, gap);
     }
+    if ((close[0] | close[1]) == 0) return;
+    // A dot product takes as long as the squares of a few points in their lanes.
+    constexpr int FEW = 4;
+    const bool many = __builtin_popcount(close[0]) + __builtin_popcount(close[1]) > FEW;
+    if (many) block.squares(squares);
+    for (int h = 0; h < 2; h++)
+        for (; close[h] != 0; close[h] &= close[h] - 1) {
+            const int r = h * W<T> + __builtin_ctz(close[h]);
+            if (r >= block.count) return;
+            const T square = many ? squares[r] : dot(block.row(r), block.row(r), centers.width);
+            const T own = error.center(centers.squares[labels[r]]);
+            if (gaps[r] <= 2 * (error.row(square) + own)) labels[r] = exactly(r, square);
+        }
 }
 
 /// The same for scores of all features one after the other: by differences in float64.
 template <class T>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
                         const BestScores<T>& found, int32_t* labels) {
-    settle_ties(block, centers, largest_square, found, centers.d, labels,
+    settle_ties(block, centers, largest_square, found, centers.error, labels,
                 [&](int r, T) { return nearest_exactly(block.row(r), centers); });
 }
 
@@ -63,7 +76,7 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
         search.run(count);
         for (int b = 0; b < count; b++) {
             best_labels(search.found(b), labels);
-            settle_ties(blocks[b], centers, rows.largest_square, search.found(b), search.terms(),
+            settle_ties(blocks[b], centers, rows.largest_square, search.found(b), search.error(),
                         labels, [&](int r, T square) {
                             return search.nearest_exactly(b, r, blocks[b].row(r), square);
                         });
@@ -82,7 +95,8 @@ inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
     int32_t labels[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
-        const BestScores<T> found = nearest(block.lanes(), centers, rows.block(i + P<T>));
+        const BestScores<T> found =
+            nearest(block.lanes(), centers, centers.lowered, rows.block(i + P<T>));
         best_labels(found, labels);
         settle_ties(block, centers, rows.largest_square, found, labels);
         each(i, block, labels);

@@ -1,6 +1,6 @@
 // Labels of the nearest and the second nearest center.
 //
-// The nearest is exact, as in assign.hpp. The second is the one with the second best score in T:
+// The nearest is exact, as in assign.hpp. The second is the one with the second best lowered score:
 // it only says where the points of a removed cluster go. If rounding has swapped the two, they are
 // swapped back, so that they are never the same center, unless there is only one.
 #pragma once
@@ -28,8 +28,8 @@ struct BestTwo : BestScores<T> {
     }
 };
 
-/// Calls each(first row number, block, labels, second labels, scores) for the blocks of a range.
-/// The memory of `buffer` is used.
+/// Calls each(first row number, block, labels, second labels) for the blocks of a range. The memory
+/// of `buffer` is used.
 template <class T, class Each>
 inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                        const PackedCenters<T>& centers, Each each) {
@@ -43,7 +43,7 @@ inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
         by_eights(0, centers.k, [&](int first, auto count) {
             V<T> s[count][2];
             next.advance();
-            score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.squares[first],
+            score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.lowered[first],
                             s);
             found.update(s, first);
         });
@@ -55,9 +55,18 @@ inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
         for (int r = 0; r < block.count; r++)
             if (labels[r] == others[r])
                 others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
-        each(i, block, labels, others, found);
+        each(i, block, labels, others);
     }
     buffer = std::move(block);
+}
+
+/// By how much farther than its nearest center the second nearest is: the difference of the squared
+/// distances. By differences, as scores of a row far from the origin have lost their digits.
+template <class T>
+inline double second_less_first(const T* row, const PackedCenters<T>& centers, int label,
+                                int other) {
+    return double(squared_distance(row, centers.row(other), centers.width)) -
+           double(squared_distance(row, centers.row(label), centers.width));
 }
 
 }  // namespace lloydformer::ISA

@@ -8,8 +8,9 @@
 //
 // Invariant: for every point, upper + path of its center is at least the distance to it, and
 // lower - path of the group at most that to any other center of the group. All roundings go to the
-// safe side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `slack_`
-// covers the subtraction of paths.
+// safe side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `OUTWARDS`
+// covers that paths are added to bounds and subtracted again, in float32: each bound by its own
+// size, so that a far row does not loosen those of the others.
 #pragma once
 
 #include <memory>
@@ -49,10 +50,6 @@ class Bounds {
         known_ = true;
         groups_->pack(centers);
         last_ = centers.rows;
-        // Distances are below reach, and each comparison rounds a few numbers of that size and of
-        // the paths: 16 units are more than all of them.
-        slack_ =
-            float(16 * std::numeric_limits<float>::epsilon() * (reach * per_unit_ + longest_path_));
     }
 
     /// Calls each(row number, label) for the points of a range whose label changes. `labels` are
@@ -87,7 +84,6 @@ class Bounds {
         lower_.resize(blocks * P<T> * groups_->count());
         path_.assign(centers.k, 0.0f);
         group_path_.assign(groups_->count(), 0.0f);
-        longest_path_ = 0;
     }
 
     void loosen(const PackedCenters<T>& centers) {
@@ -99,12 +95,18 @@ class Bounds {
                 (1 + 1e-12);
             path_[j] = up(path_[j] + moved);
             farthest[groups_->of(j)] = std::max(farthest[groups_->of(j)], moved);
-            longest_path_ = std::max(longest_path_, double(path_[j]));
         }
-        for (size_t g = 0; g < group_path_.size(); g++) {
+        for (size_t g = 0; g < group_path_.size(); g++)
             group_path_[g] = up(group_path_[g] + farthest[g]);
-            longest_path_ = std::max(longest_path_, double(group_path_[g]));
-        }
+    }
+
+    // A stored bound is rounded twice, when a path is added to it and when it is subtracted, by at
+    // most one unit of its own size or of the path: eight units are more than all of that.
+    static constexpr float OUTWARDS = 8 * std::numeric_limits<float>::epsilon();
+
+    /// The lower bound of a group, from the stored one: less the path of the group.
+    float current(float stored, size_t g) const {
+        return stored - OUTWARDS * std::abs(stored) - group_path_[g];
     }
 
     /// Upper bound of a distance whose square has a rounding error; in the unit of the bounds.
@@ -161,17 +163,18 @@ class Bounds {
         const float* low = lower(i);
         for (size_t g = 0; g < group_path_.size(); g++)
             for (int l = 0; l < count; l++)
-                nearest[l] = std::min(nearest[l], low[g * P<T> + l] - group_path_[g]);
-        for (int l = 0; l < count; l++) own[l] = upper_[i + l] + path_[labels[l]];
-        for (int l = 0; l < count; l++) may[l] = nearest[l] <= own[l] + slack_;
+                nearest[l] = std::min(nearest[l], current(low[g * P<T> + l], g));
+        for (int l = 0; l < count; l++) {
+            const float path = path_[labels[l]];
+            own[l] = upper_[i + l] + path + OUTWARDS * (std::abs(upper_[i + l]) + path);
+        }
+        for (int l = 0; l < count; l++) may[l] = nearest[l] <= own[l];
     }
 
     int64_t n_;
     int most_groups_;
     bool known_ = false, first_ = false;
-    float slack_ = 0;
-    double per_unit_ = 1;      // bounds are float32: the unit fits the scale of the data
-    double longest_path_ = 0;  // of a center since the bounds began
+    double per_unit_ = 1;  // bounds are float32: the unit fits the scale of the data
     std::unique_ptr<CenterGroups<T>> groups_;
     std::vector<float> upper_, lower_;  // by point; by point and group
     std::vector<float> path_;           // length of the path of each center

@@ -42,11 +42,11 @@ class CenterGroups {
         for (size_t s = 0; s < slots_.size(); s++) {
             T* to = &numbers_[int64_t(s / TOGETHER * TOGETHER) * d_ + s % TOGETHER];
             for (int f = 0; f < d_; f++) to[f * TOGETHER] = -2 * centers.row(slots_[s])[f];
-            squares_[s] = centers.squares[slots_[s]];
+            squares_[s] = centers.lowered[slots_[s]];
         }
     }
 
-    /// The nearest slot of group g for each point of a block.
+    /// The nearest slot of group g for each point of a block, by lowered scores.
     BestScores<T> nearest(const T* lanes, int g) const {
         BestScores<T> found;
         for (int s = g * size_; s < (g + 1) * size_; s += TOGETHER) {
@@ -89,7 +89,7 @@ class CenterGroups {
 
     int d_, size_, count_;
     std::vector<int> slots_, place_;
-    std::vector<T> numbers_, squares_;
+    std::vector<T> numbers_, squares_;  // packed as in PackedCenters; lowered
 };
 
 }  // namespace lloydformer::ISA

@@ -1,7 +1,7 @@
 // Centers packed for blocks of points, and the nearest of them for each point of a block.
 //
 // The score of a center is |c|^2 - 2 x c, the squared distance less |x|^2: one multiplication and
-// addition per feature. On ties the first center is kept. `rounding` bounds the error of a score,
+// addition per feature. On ties the first center is kept. `ScoreError` bounds the error of a score,
 // and decides where labels are computed again in float64.
 #pragma once
 
@@ -17,20 +17,52 @@ namespace lloydformer::ISA {
 /// 32 registers.
 constexpr int TOGETHER = 8;
 
-/// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2; and padded rows.
+/// Bounds of the rounding error of a score, for the row and for the center: together at most
+/// row(|x|^2) + center(|c|^2).
+///
+/// Proof. A score adds up d products and |c|^2 in `terms` roundings one after the other, so its
+/// error is at most terms u (|c|^2 + 2 sum |x_f c_f|), u = eps / 2, but for terms of order u^2.
+/// By Cauchy-Schwarz and 2 a b <= a^2 + b^2 that is at most terms u (2 |c|^2 + |x|^2). `unit`
+/// is twice this, and 8 more: for the rounding of |c|^2, of |x|^2, of `lowered`, of rows less their
+/// origin and of centers, and for sums of two bounds. Products that underflow lose at most the
+/// smallest normal number each.
+///
+/// The bound of a pair depends on this row and this center alone: with one bound for all, a single
+/// far row or center would make all pairs too close to call.
+template <class T>
+struct ScoreError {
+    T unit, tiny;
+
+    explicit ScoreError(int terms)
+        : unit((terms + 8) * std::numeric_limits<T>::epsilon()),
+          tiny((terms + 8) * std::numeric_limits<T>::min()) {}
+
+    T row(T square) const { return unit * square + tiny; }
+    T center(T square) const { return 2 * unit * square; }
+
+    /// A score less the bound of its center: at most row(|x|^2) above the true score, and at most
+    /// row(|x|^2) + 2 center(|c|^2) below it. So bounds of centers cost nothing in a comparison.
+    T lowered(T square) const { return square - center(square); }
+};
+
+/// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2, and lowered by the bound of
+/// its error; and padded rows.
 template <class T>
 struct PackedCenters {
     int k, d, width;
-    std::vector<T> rows, numbers, squares;
+    ScoreError<T> error;
+    std::vector<T> rows, numbers, squares, lowered;
     T largest = 0;  // of the squares
 
     PackedCenters(const T* centers, int k, int d)
         : k(k),
           d(d),
           width(padded<T>(d)),
+          error(d),
           rows(int64_t(k) * width),
           numbers(int64_t(k) * d),
-          squares(k) {
+          squares(k),
+          lowered(k) {
         for (int j = 0; j < k; j++)
             std::copy_n(centers + int64_t(j) * d, d, &rows[int64_t(j) * width]);
         for (int first = 0; first < k; first += TOGETHER)
@@ -51,6 +83,7 @@ struct PackedCenters {
                 square += double(c[f]) * c[f];
             }
             squares[first + j] = static_cast<T>(square);
+            lowered[first + j] = error.lowered(squares[first + j]);
             largest = std::max(largest, squares[first + j]);
         }
     }
@@ -119,15 +152,17 @@ inline void by_eights(int first, int k, Each each) {
     if constexpr (J > 1) by_eights<J - 1>(first, k, each);
 }
 
-/// The nearest of all centers for each point of a block. Prefetches `next` meanwhile.
+/// The nearest of all centers for each point of a block, by scores with `squares`: `lowered` ones
+/// where labels must be exact. Prefetches `next` meanwhile.
 template <class T>
-inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers, Prefetch next = {}) {
+inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers,
+                             const std::vector<T>& squares, Prefetch next = {}) {
     BestScores<T> found;
     next.share_among(centers.k / TOGETHER);
     by_eights(0, centers.k, [&](int first, auto count) {
         V<T> s[count][2];
         next.advance();
-        score<T, count>(lanes, centers.d, centers.eight(first), &centers.squares[first], s);
+        score<T, count>(lanes, centers.d, centers.eight(first), &squares[first], s);
         found.update(s, first);
     });
     return found;
@@ -150,18 +185,6 @@ inline double score_exactly(const T* x, const T* c, int d) {
     double total = 0;
     for (int f = 0; f < d; f++) total += c[f] * (double(c[f]) - 2 * double(x[f]));
     return total;
-}
-
-/// Upper bound of the rounding error of a score of `terms` additions one after the other: so many
-/// roundings, and two, of numbers below |x|^2 + |c|^2.
-template <class T>
-inline T rounding(const PackedCenters<T>& centers, T square, int terms) {
-    return (terms + 4) * std::numeric_limits<T>::epsilon() * (square + centers.largest);
-}
-
-template <class T>
-inline T rounding(const PackedCenters<T>& centers, T square) {
-    return rounding(centers, square, centers.d);
 }
 
 /// Compares a row with centers in float64, in their order, so that the first of equals is found. By
@@ -195,15 +218,16 @@ int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
     // Centers whose scores are computed before any is compared: `least` is then near the final one,
     // and few centers are compared in float64 that turn out to be too far.
     constexpr int CHUNK = 64;
-    const T square = dot(row, row, centers.width), slack = 2 * rounding(centers, square);
+    const T square = dot(row, row, centers.width), slack = 2 * centers.error.row(square);
     ExactSearch<T> search(row, centers, square);
-    T scores[CHUNK], least = HUGE_SCORE<T>;
+    T scores[CHUNK], least = HUGE_SCORE<T>;  // lowered; the least upper bound
     for (int first = 0; first < centers.k; first += CHUNK) {
         const int count = std::min(CHUNK, centers.k - first);
         for (int j = 0; j < count; j++) {
             const T product = dot(row, centers.row(first + j), centers.width);
-            scores[j] = centers.squares[first + j] - 2 * product;
-            least = std::min(least, scores[j]);
+            scores[j] = centers.lowered[first + j] - 2 * product;
+            least =
+                std::min(least, scores[j] + 2 * centers.error.center(centers.squares[first + j]));
         }
         for (int j = 0; j < count; j++)
             if (scores[j] - least <= slack) search.compare(first + j);

@@ -39,8 +39,7 @@ class CsrSearch {
   private:
     /// The label of a row. `best`: the smallest of its scores in each lane.
     [[gnu::always_inline]] int nearest(const CsrRow<T, Index>& row, V<T> best, int width) {
-        const T least_score = least<T>(best);
-        const T limit = least_score + slack<T>(row.count, rows_.largest_norm(row.count));
+        const T limit = least<T>(best) + slack<T>(row.count, rows_.largest_norm(row.count));
         int label = -1;
         bool several = false;
         for (int first = 0; first < width; first += 64) {
@@ -51,7 +50,7 @@ class CsrSearch {
             several |= label >= 0 || (near & (near - 1)) != 0;
             label = first + __builtin_ctzll(near);
         }
-        return several ? settle(row, least_score) : label;
+        return several ? settle(row) : label;
     }
 
     /// Computes the scores of one part of the centers, and stores them. Returns the smallest ones.
@@ -78,7 +77,8 @@ class CsrSearch {
     }
 
     /// Upper bound of the rounding error in the difference of two scores, computed in Number:
-    /// roundings of numbers below |c|^2 + 2 |x| |c|.
+    /// roundings of numbers below |c|^2 + 2 |x| |c|. For all centers: it decides most rows of data
+    /// without outliers.
     template <class Number>
     Number slack(int64_t roundings, double norm) const {
         const double unit = 2 * double(roundings + 5) * std::numeric_limits<Number>::epsilon();
@@ -88,9 +88,10 @@ class CsrSearch {
 
     /// The nearest center where several are almost as near: by scores in float64, and if these are
     /// within rounding too, by differences.
-    [[gnu::noinline]] int settle(const CsrRow<T, Index>& row, T least_score) {
+    [[gnu::noinline]] int settle(const CsrRow<T, Index>& row) {
         const double norm = std::sqrt(row.square());
-        find_candidates(least_score + slack<T>(row.count, norm));
+        find_candidates(row.count, T(norm));
+        if (candidates_.size() == 1) return candidates_[0];
         double best = HUGE_SCORE<double>, second = best;
         int index = 0;
         for (int j : candidates_) {
@@ -103,11 +104,19 @@ class CsrSearch {
         return by_differences(row);
     }
 
-    /// Collects the centers whose score is not above `most`.
-    void find_candidates(T most) {
+    /// Collects the centers that rounding allows to be the nearest, each with the bound of its own
+    /// error, so that one far center does not make all of them too close to call.
+    void find_candidates(int64_t roundings, T norm) {
+        const T unit = T(roundings + 5) * std::numeric_limits<T>::epsilon(),
+                tiny = T(roundings + 5) * std::numeric_limits<T>::min();
+        const auto error = [&](int j) {
+            return unit * (centers_.squares[j] + 2 * norm * centers_.norms[j]) + tiny;
+        };
+        T most = HUGE_SCORE<T>;
+        for (int j = 0; j < centers_.k; j++) most = std::min(most, scores_[j] + error(j));
         candidates_.clear();
         for (int j = 0; j < centers_.k; j++)
-            if (scores_[j] <= most) candidates_.push_back(j);
+            if (scores_[j] - error(j) <= most) candidates_.push_back(j);
     }
 
     double score_of(const CsrRow<T, Index>& row, int j) const {

@@ -28,6 +28,7 @@ class CsrCenters {
     int k = 0, d = 0;
     const T* rows = nullptr;         // (k, d), the caller's
     Aligned<T> squares;              // |c|^2; padded to whole vectors with the largest number
+    std::vector<T> norms;            // |c|
     std::vector<double> exact;       // |c|^2 in float64
     double largest = 0, radius = 0;  // the largest |c|^2 and |c|
 
@@ -44,6 +45,8 @@ class CsrCenters {
         });
         pool.run(k, [&](int j, int) { exact[j] = square(rows + int64_t(j) * d); });
         std::copy(exact.begin(), exact.end(), squares.begin());
+        norms.resize(k);
+        for (int j = 0; j < k; j++) norms[j] = T(std::sqrt(exact[j]));
         largest = *std::max_element(exact.begin(), exact.end()), radius = std::sqrt(largest);
     }
 

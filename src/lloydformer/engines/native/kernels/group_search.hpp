@@ -29,6 +29,7 @@ class Bounds<T>::GroupSearch {
             own_[r] = labels[open[r]];
             low_[r] = bounds_.lower(open[r]);
             away_[r] = squared_distance(block_.row(r), centers_.row(own_[r]), rows_.width);
+            away_error_[r] = error_[r] + margin(own_[r]);
         }
         choose(count);
         compare(count);
@@ -41,28 +42,34 @@ class Bounds<T>::GroupSearch {
     int64_t comparisons = 0;  // of a block with a group
 
   private:
-    /// |x|^2 of each point, and the rounding error of its scores.
+    /// |x|^2 of each point, and its share in the rounding error of its scores.
     void measure() {
         block_.squares(square_);
-        for (int r = 0; r < P<T>; r++) error_[r] = rounding(centers_, square_[r]);
+        for (int r = 0; r < P<T>; r++) error_[r] = centers_.error.row(square_[r]);
     }
+
+    /// The share of a center in the rounding error of its scores.
+    T margin(int center) const { return centers_.error.center(centers_.squares[center]); }
+
+    /// The lowered score of a point and a center from their squared distance `away`, which is
+    /// computed by differences: its error is below that of a score.
+    T lowered_score(T away, int r, int center) const { return away - square_[r] - margin(center); }
 
     /// Finds the groups that at least one point must be compared with.
     void choose(int count) {
         std::fill(needed_.begin(), needed_.end(), bounds_.first_);
         float reach[P<T>];
-        for (int r = 0; r < count; r++)
-            reach[r] = bounds_.above(away_[r], error_[r]) + bounds_.slack_;
+        for (int r = 0; r < count; r++) reach[r] = bounds_.above(away_[r], away_error_[r]);
         for (int g = 0; g < groups_.count(); g++)
             for (int r = 0; r < count && !needed_[g]; r++)
-                needed_[g] = low_[r][g * P<T>] - bounds_.group_path_[g] <= reach[r];
+                needed_[g] = bounds_.current(low_[r][g * P<T>], g) <= reach[r];
     }
 
     /// The best and second best center; the own one is included even if its group is skipped.
     void compare(int count) {
         for (int r = 0; r < P<T>; r++) best_[r] = second_[r] = HUGE_SCORE<T>, near_[r] = -1;
         for (int r = 0; r < count; r++)
-            if (!needed_[groups_.of(own_[r])]) best_[r] = away_[r] - square_[r];
+            if (!needed_[groups_.of(own_[r])]) best_[r] = lowered_score(away_[r], r, own_[r]);
         for (int g = 0; g < groups_.count(); g++) {
             if (!needed_[g]) continue;
             comparisons++;
@@ -85,12 +92,13 @@ class Bounds<T>::GroupSearch {
     }
 
     void decide(int r) {
-        const bool sure = second_[r] - best_[r] > 2 * error_[r];
         const int32_t found = near_[r] < 0 ? own_[r] : groups_.center(int(near_[r]));
+        const bool sure = second_[r] - best_[r] > 2 * (error_[r] + margin(found));
         label_[r] = sure ? found : nearest_exactly(block_.row(r), centers_);
         if (!sure)
             best_[r] =
-                squared_distance(block_.row(r), centers_.row(label_[r]), rows_.width) - square_[r];
+                lowered_score(squared_distance(block_.row(r), centers_.row(label_[r]), rows_.width),
+                              r, label_[r]);
         // In the group of the label, the second best is the nearest other center.
         group_[r] = sure ? groups_.of(label_[r]) : -1;
     }
@@ -107,13 +115,15 @@ class Bounds<T>::GroupSearch {
                     bounds_.group_path_[g];
             for (int r = 0; r < count; r++) low_[r][g * P<T>] = bound[r];
         }
-        for (int r = 0; r < P<T>; r++) bound[r] = bounds_.above(best_[r] + square_[r], error_[r]);
+        for (int r = 0; r < count; r++)
+            bound[r] = bounds_.above(best_[r] + square_[r], error_[r] + 2 * margin(label_[r]));
         for (int r = 0; r < count; r++) {
             bounds_.upper_[open[r]] = bound[r] - bounds_.path_[label_[r]];
             const int own = groups_.of(own_[r]);
             if (label_[r] == own_[r] || needed_[own]) continue;
             float& lost = low_[r][own * P<T>];  // the old center is now one of the others
-            lost = std::min(lost, bounds_.below(away_[r], error_[r]) + bounds_.group_path_[own]);
+            lost =
+                std::min(lost, bounds_.below(away_[r], away_error_[r]) + bounds_.group_path_[own]);
         }
     }
 
@@ -126,7 +136,9 @@ class Bounds<T>::GroupSearch {
     std::vector<T> others_;  // by group: best scores of all points, then second best scores
     int32_t own_[P<T>], label_[P<T>], group_[P<T>];
     float* low_[P<T>];
-    T square_[P<T>], away_[P<T>], error_[P<T>], best_[P<T>], second_[P<T>];
+    T square_[P<T>], error_[P<T>];        // |x|^2
+    T away_[P<T>], away_error_[P<T>];     // squared distance to the own center, by differences
+    T best_[P<T>], second_[P<T>];         // lowered scores
     decltype(I<T>{}[0] + 0) near_[P<T>];  // a slot, or -1
 };
 

@@ -36,7 +36,8 @@ Numbers nearest_costs(ThreadPool& pool, const Rows<T>& rows, const PackedCenters
             double firsts = 0, seconds = 0;  // added point by point, for any P
             for (int64_t i = leaf.start; i < leaf.stop; i += P<T>) {
                 block.read(i, leaf.stop);
-                const BestScores<T> found = nearest(block.lanes(), centers, rows.block(i + P<T>));
+                const BestScores<T> found =
+                    nearest(block.lanes(), centers, centers.squares, rows.block(i + P<T>));
                 block.squares(squares);
                 const TwoDistances<T> near(found, squares, k);
                 for (int h = 0; h < 2; h++)

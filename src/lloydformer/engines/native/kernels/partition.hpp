@@ -71,8 +71,8 @@ struct Partition {
         return less;
     }
 
-    /// Assigns points to the nearest center. each(numbers, i, block, r, centers, gap) adds to
-    /// `more` further numbers, which are returned; gap: second best score minus the best one.
+    /// Assigns points to the nearest center. each(numbers, i, block, r, centers) adds to `more`
+    /// further numbers, which are returned.
     template <class Each>
     Numbers assign(ThreadPool& pool, const Rows<T>& rows, int64_t more, Each each) {
         const std::vector<T> rounded(centers.begin(), centers.end());
@@ -83,16 +83,14 @@ struct Partition {
             return [&, buffer = PointBlock<T>(rows)](Numbers& numbers, Range leaf) mutable {
                 assign_two(rows, buffer, leaf, packed,
                            [&](int64_t first, PointBlock<T>& block, const int32_t* now,
-                               const int32_t* second, const BestTwo<T>& by) {
+                               const int32_t* second) {
                                for (int r = 0; r < block.count; r++) {
                                    const int64_t i = first + r;
-                                   const int h = r / W<T>, l = r % W<T>;
                                    if (now[r] != labels[i])
                                        note_move(numbers, block.row(r), labels[i], now[r],
                                                  rows.weight(i));
                                    labels[i] = now[r], others[i] = second[r];
-                                   each(&numbers[size], i, block, r, packed,
-                                        double(by.second[h][l] - by.best[h][l]));
+                                   each(&numbers[size], i, block, r, packed);
                                }
                            });
             };

@@ -75,7 +75,7 @@ class Relocation {
         assigned_ = true;
         errors_ = kept_.assign(pool, rows_, k,
                                [&](double* errors, int64_t i, PointBlock<T>& block, int r,
-                                   const PackedCenters<T>& packed, double) {
+                                   const PackedCenters<T>& packed) {
                                    const int label = kept_.labels[i];
                                    away_[i] = squared_distance(block.row(r), packed.row(label),
                                                                packed.width);
@@ -129,8 +129,12 @@ class Relocation {
     void prune(ThreadPool& pool) {
         const Numbers utility = tried_.assign(
             pool, rows_, tried_.k,
-            [&](double* useful, int64_t i, PointBlock<T>&, int, const PackedCenters<T>&,
-                double less) { useful[tried_.labels[i]] += rows_.weight(i) * less; });
+            [&](double* useful, int64_t i, PointBlock<T>& block, int r,
+                const PackedCenters<T>& packed) {
+                const int label = tried_.labels[i];
+                useful[label] += rows_.weight(i) *
+                                 second_less_first(block.row(r), packed, label, tried_.others[i]);
+            });
         std::vector<int> candidates =
             first_of(CANDIDATES, utility, [](double a, double b) { return a < b; });
         std::sort(candidates.begin(), candidates.end());
@@ -188,8 +192,8 @@ class Relocation {
     double finish(ThreadPool& pool) {
         const Numbers found = tried_.assign(
             pool, rows_, 1,
-            [&](double* sum, int64_t i, PointBlock<T>& block, int r, const PackedCenters<T>& packed,
-                double) {
+            [&](double* sum, int64_t i, PointBlock<T>& block, int r,
+                const PackedCenters<T>& packed) {
                 *sum += rows_.weight(i) *
                         double(squared_distance(block.row(r), packed.row(tried_.labels[i]),
                                                 packed.width));

@@ -8,8 +8,7 @@
 namespace lloydformer::ISA {
 
 /// Labels by nearest center; where they are wanted, second nearest centers and squared distances.
-/// For each cluster the sums of w x, w, w d^2 and w (second score - first score): k (d + 3)
-/// numbers.
+/// For each cluster the sums of w x, w, w d^2 and w `second_less_first`: k (d + 3) numbers.
 template <class T>
 Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& centers,
                     int32_t* labels, int32_t* second, T* distances) {
@@ -18,26 +17,27 @@ Numbers two_nearest(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T
     return fold(pool, rows, useful + k, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
         return [&, buffer = PointBlock<T>(rows)](Numbers& sum, Range leaf) mutable {
-            assign_two(rows, buffer, leaf, centers,
-                       [&](int64_t first, PointBlock<T>& block, const int32_t* now,
-                           const int32_t* others, const BestTwo<T>& by) {
-                           for (int r = 0; r < block.count; r++) {
-                               const int64_t i = first + r;
-                               const int label = now[r], h = r / W<T>, l = r % W<T>;
-                               const double weight = rows.weight(i);
-                               const T away = squared_distance(block.row(r), centers.row(label),
-                                                               centers.width);
-                               labels[i] = label;
-                               if (second != nullptr) second[i] = others[r];
-                               if (distances != nullptr) distances[i] = away;
-                               double* own = &sum[int64_t(label) * d];
-                               for (int f = 0; f < d; f++) own[f] += weight * block.row(r)[f];
-                               sum[masses + label] += weight;
-                               sum[errors + label] += weight * double(away);
-                               sum[useful + label] +=
-                                   weight * double(by.second[h][l] - by.best[h][l]);
-                           }
-                       });
+            assign_two(
+                rows, buffer, leaf, centers,
+                [&](int64_t first, PointBlock<T>& block, const int32_t* now,
+                    const int32_t* others) {
+                    for (int r = 0; r < block.count; r++) {
+                        const int64_t i = first + r;
+                        const int label = now[r];
+                        const double weight = rows.weight(i);
+                        const T away =
+                            squared_distance(block.row(r), centers.row(label), centers.width);
+                        labels[i] = label;
+                        if (second != nullptr) second[i] = others[r];
+                        if (distances != nullptr) distances[i] = away;
+                        double* own = &sum[int64_t(label) * d];
+                        for (int f = 0; f < d; f++) own[f] += weight * block.row(r)[f];
+                        sum[masses + label] += weight;
+                        sum[errors + label] += weight * double(away);
+                        sum[useful + label] +=
+                            weight * second_less_first(block.row(r), centers, label, others[r]);
+                    }
+                });
         };
     });
 }

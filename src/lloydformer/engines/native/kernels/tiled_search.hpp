@@ -1,8 +1,7 @@
 // The nearest of many centers with many features, for several blocks of points at a time.
 //
 // Scores of a tile are added up slice by slice of the features. That order of additions differs
-// from that of centers.hpp, and with it the bound of the error (`terms`); labels are exact either
-// way.
+// from that of centers.hpp, and with it the bound of the error; labels are exact either way.
 #pragma once
 
 #include "centers.hpp"
@@ -17,7 +16,12 @@ class TiledSearch {
     static constexpr int BLOCKS = 4;  // that share a tile while it is in the second cache
 
     explicit TiledSearch(const PackedCenters<T>& centers)
-        : centers_(centers), tile_(std::min(centers.k, tile_of(centers.d))) {
+        : centers_(centers),
+          // Additions of a score one after the other: within a slice, and of slices.
+          error_(SLICE + slices_of(centers.d)),
+          tile_(std::min(centers.k, tile_of(centers.d))),
+          lowered_(centers.k) {
+        for (int j = 0; j < centers.k; j++) lowered_[j] = error_.lowered(centers.squares[j]);
         if (centers.d > SLICE) scores_.resize(int64_t(BLOCKS) * tile_ * P<T>);
         least_.resize(int64_t(BLOCKS) * groups() * P<T>);
     }
@@ -34,7 +38,7 @@ class TiledSearch {
         lanes_[b] = lanes;
         found_[b] = BestScores<T>();
         next_[b] = next;
-        next_[b].share_among(int64_t(centers_.k) / TOGETHER * slices());
+        next_[b].share_among(int64_t(centers_.k) / TOGETHER * slices_of(centers_.d));
     }
 
     void run(int n_blocks) {
@@ -46,14 +50,14 @@ class TiledSearch {
 
     const BestScores<T>& found(int b) const { return found_[b]; }
 
-    /// Additions of a score one after the other: within a slice, and of slices.
-    int terms() const { return SLICE + slices(); }
+    const ScoreError<T>& error() const { return error_; }
 
     /// The nearest center of a point of the b-th block in float64, the first one on ties: among the
     /// groups of eight in which rounding allows the best score.
     int nearest_exactly(int b, int point, const T* row, T square) const {
-        const T best = found_[b].best[point / W<T>][point % W<T>];
-        const T most = best + 2 * rounding(centers_, square, terms());
+        const int h = point / W<T>, l = point % W<T>;
+        const T own = error_.center(centers_.squares[found_[b].index[h][l]]);
+        const T most = found_[b].best[h][l] + 2 * (own + error_.row(square));
         ExactSearch<T> search(row, centers_, square);
         for (int g = 0; g < groups(); g++)
             if (least_[(int64_t(b) * groups() + g) * P<T> + point] <= most)
@@ -74,7 +78,7 @@ class TiledSearch {
     }
 
     int groups() const { return (centers_.k + TOGETHER - 1) / TOGETHER; }
-    int slices() const { return (centers_.d + SLICE - 1) / SLICE; }
+    static int slices_of(int d) { return (d + SLICE - 1) / SLICE; }
 
     /// Adds the features from f on to the scores of a block with the centers [from, to).
     void compare(int b, int from, int to, int f) {
@@ -91,8 +95,8 @@ class TiledSearch {
             add_products<T, J>(lanes, count, centers_.eight(first) + f * J, s);
             for (int j = 0; j < J; j++)
                 for (int h = 0; h < 2; h++)
-                    s[j][h] += f == 0 ? splat(centers_.squares[first + j])
-                                      : load(own + j * P<T> + h * W<T>);
+                    s[j][h] +=
+                        f == 0 ? splat(lowered_[first + j]) : load(own + j * P<T> + h * W<T>);
             if (last) {
                 store_least<J>(s, &least_[(int64_t(b) * groups() + first / TOGETHER) * P<T>]);
                 return found.update(s, first);
@@ -114,12 +118,14 @@ class TiledSearch {
     }
 
     const PackedCenters<T>& centers_;
+    const ScoreError<T> error_;
     int tile_;  // centers
     const T* lanes_[BLOCKS];
     BestScores<T> found_[BLOCKS];
     Prefetch next_[BLOCKS];
-    Aligned<T> scores_;  // of a tile, block by block
-    Aligned<T> least_;   // of each group, block by block
+    std::vector<T> lowered_;  // |c|^2 less the bound of the error
+    Aligned<T> scores_;       // of a tile, block by block
+    Aligned<T> least_;        // of each group, block by block
 };
 
 }  // namespace lloydformer::ISA
