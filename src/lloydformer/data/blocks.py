@@ -146,8 +146,12 @@ class TensorBlocks:
     @cached_property
     def _sampled_origin(self) -> np.ndarray:
         """The rounded median of a sample of the rows."""
-        numbers = torch.from_numpy(sample_numbers(self.n_rows)).to(self.device)
-        return sampled_origin(self._scale(self.points[numbers]).cpu().numpy())
+        numbers, points = sample_numbers(self.n_rows), self.points.detach()
+        if points.device.type == "cpu":  # NumPy takes rows in a tenth of the time of torch
+            sample = torch.from_numpy(points.numpy().take(numbers, axis=0))
+        else:
+            sample = points[torch.from_numpy(numbers).to(points.device)].cpu()
+        return sampled_origin(self._scale(sample).numpy())
 
     @cached_property
     def layout(self) -> Layout:
