@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import lloydformer as lf
 from lloydformer import recipes
@@ -68,6 +69,31 @@ def test_a_literal_run_is_the_circuit():
     assert torch.equal(model.labels_.long(), trace.labels[4])
     np.testing.assert_allclose(model.objective_history_, trace.objective[:5], rtol=1e-9)
     assert model.n_iter_ == 4
+
+
+def test_labels_of_a_literal_run_are_those_of_predict():
+    """Two centers are equal as users get them, and differ by rounding before."""
+    rows = np.random.default_rng(167).integers(0, 4, size=(30, 2)) / 10 + 0.1
+    model = lf.CircuitClusterer(3, recipe=recipes.lloyd("average"), init=rows[:3], max_iter=3)
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\)"):
+        model.fit(rows)
+    np.testing.assert_array_equal(model.labels_, model.predict(rows))
+
+
+def test_ctrl_c_in_a_callback_keeps_the_layer_that_it_was_called_for():
+    def stop(progress):
+        if progress.iteration == 1:
+            raise KeyboardInterrupt
+
+    how = {"n_clusters": 3, "recipe": recipes.lloyd("average"), "init": X[:3]}
+    stopped = lf.CircuitClusterer(max_iter=6, callback=stop, **how)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(X)
+    expected = lf.CircuitClusterer(max_iter=2, **how).fit(X)
+    assert stopped.n_iter_ == expected.n_iter_ == 2
+    np.testing.assert_array_equal(stopped.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(stopped.labels_, expected.labels_)
+    np.testing.assert_array_equal(stopped.objective_history_, expected.objective_history_)
 
 
 def test_a_literal_run_draws_by_its_random_state():

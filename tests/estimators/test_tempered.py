@@ -160,6 +160,22 @@ def test_shares_follow_the_fitted_number():
 
 
 @pytest.mark.parametrize("kind", TEMPERED)
+@pytest.mark.parametrize("second", ["scale", 3.0])
+def test_a_fit_that_fails_leaves_the_fitted_number(kind, second):
+    """It belongs to the centers, which are still those of the earlier fit."""
+
+    def fail(progress):
+        raise RuntimeError("no more")
+
+    rows = SETS["iris"]
+    model = kind(3, inverse_temperature=0.5, random_state=0).fit(rows)
+    model.set_params(inverse_temperature=second, callback=fail)
+    with pytest.raises(RuntimeError, match="no more"):
+        model.fit(rows)
+    assert model.inverse_temperature_ == 0.5
+
+
+@pytest.mark.parametrize("kind", TEMPERED)
 @pytest.mark.parametrize("rows", [np.zeros((5, 2)), np.eye(3), np.repeat(np.eye(3), 4, axis=0)])
 def test_no_spread_at_all(kind, rows):
     with warnings.catch_warnings():
@@ -172,10 +188,10 @@ def test_no_spread_at_all(kind, rows):
 def test_a_warning_names_the_parameter_when_centers_coincide():
     rows = SETS["iris"]
     in_unit_box = (rows - rows.min(0)) / np.ptp(rows, axis=0)
-    with pytest.warns(ConvergenceWarning, match=r'inverse_temperature=1: pass "scale'):
+    with pytest.warns(ConvergenceWarning, match=r'inverse_temperature=1: try "scale'):
         lf.SoftKMeans(3, inverse_temperature=1.0, random_state=0).fit(in_unit_box)
     twice = np.repeat([[0.0], [1.0]], 10, axis=0)
-    with pytest.warns(ConvergenceWarning, match=r"duplicate points in X.*pass another number"):
+    with pytest.warns(ConvergenceWarning, match=r"duplicate points in X.*try another number"):
         lf.SoftKMeans(3, random_state=0).fit(twice)
 
 

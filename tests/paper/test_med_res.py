@@ -90,7 +90,9 @@ def test_without_the_package_kmedoids_the_column_says_so(points, monkeypatch):
     pieces = ARTEFACT.pieces(Scope(trials=1))
     result = ARTEFACT.combine(dict.fromkeys(pieces, pieces["pc3"]()))
     assert result["rows"]["pc3"]["fasterpam"] is None
-    assert ARTEFACT.tables(result)[1].rows[0][-2] == "the package kmedoids is not installed"
+    best = ARTEFACT.tables(result)[1]
+    assert best.rows[0][-2] == "the package kmedoids is not installed"
+    assert "FasterPAM on no rows (the package kmedoids is not installed)" in best.caption
     last = ARTEFACT.verdicts(result)[-2]
     assert "the package kmedoids is not installed" in last.here
     assert last.answer is Answer.UNDECIDED

@@ -262,13 +262,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             if earlier is not None:
                 result = renumber(result, match_clusters(result.centers, earlier))
             # Before the session closes: it lends its labels, and workers hold those of a cluster.
-            self._store(result, source)
+            self._store(result, source, plan)
             if stopped is not None:
                 raise stopped  # inside of the block, so that the checkpoint stays
         return self
 
-    def _store(self, result: Result, source: Source) -> None:
-        """Set the fitted attributes."""
+    def _store(self, result: Result, source: Source, plan: Plan) -> None:
+        """Set the fitted attributes. `plan` is that of `_prepare`."""
         layout, labels = source.blocks.layout, result.labels
         self._view = View(layout.origin, layout.scaling)
         self.cluster_centers_ = source.to_input_kind(layout.to_data_units(result.centers))

@@ -129,7 +129,8 @@ class CircuitClusterer(Clusterer):
     Notes
     -----
     A literal circuit always runs `max_iter` layers: `tol` and `empty` have no effect on it, and it
-    accepts no `sample_weight`.
+    accepts no `sample_weight`, no `checkpoint` and no Shard. `callback` is called after all layers
+    have run, once for each of them.
 
     Examples
     --------
@@ -236,11 +237,9 @@ class CircuitClusterer(Clusterer):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+        X : array-like, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
-            formats are converted to a copy in CSR.
+            what `lf.data.open` returns. Sparse matrices are refused.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -324,30 +323,30 @@ class LiteralRun:
 
     def __init__(self, how: LiteralCircuit, fit: FitContext, centers: Tensor, seed: int) -> None:
         self.how, self.fit, self.centers, self.seed = how, fit, centers, seed
-        self.done = self.can_finish = False  # no centers before all layers have run
+        self.done = self.can_finish = False  # no centers before the layers have run
 
     def advance(self, recorder: HistoryRecorder) -> None:
         points = self.how.points
         trace = self.how.circuit(
             points, self.centers.to(points.dtype), self.fit.rules.max_iter, seed=self.seed
         )
-        self.centers = trace.centers[-1].double()
-        self.done = self.can_finish = True
         # One objective more than shifts: that of the last centers, which `finish` computes as the
         # estimator of the recipe does.
-        shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2))
-        for objective, shift in zip(trace.objective.tolist(), shifts.tolist(), strict=False):
+        shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2)).tolist()
+        objectives, layers = trace.objective.tolist()[:-1], trace.centers[1:].double()
+        for centers, objective, shift in zip(layers, objectives, shifts, strict=True):
+            # Layer by layer: if the callback raises Ctrl-C, centers and history end at its layer.
+            self.centers, self.can_finish = centers, True
             recorder.record(objective, shift)
+        self.done = True
 
     def finish(self, history: list[float]) -> Outcome:
         """Label the points as the estimator of the recipe does."""
-        fit = self.fit
-        fit.session.forget()  # what seeding has left in the state of the points
-        final = fit.plan.finish(fit.session, self.centers.to(fit.session.layout.dtype))
-        return Outcome(self.centers, final.inertia, (*history, final.objective))
+        self.fit.session.forget()  # what seeding has left in the state of the points
+        return self.fit.finish_at(self.centers, history)
 
     def state(self) -> None:
         """None: estimators refuse checkpoints of literal circuits."""
 
     def restore(self, state: Any) -> None:
-        raise ValueError("a literal circuit resumes at the beginning of a run")
+        raise ValueError("literal circuits have no checkpoints")

@@ -389,8 +389,8 @@ class KMedoids(Clusterer):
         self._view = View(torch.zeros(found.centers.shape[1], dtype=torch.float64), None)
         self._n_features_out, self._n_init = self.n_clusters, found.n_starts
 
-    def _store(self, result: Result, source: Source) -> None:
-        super()._store(result, source)
+    def _store(self, result: Result, source: Source, plan: Plan) -> None:
+        super()._store(result, source, plan)
         rows, blocks = result.outcome.rows, source.blocks
         assert rows is not None
         assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)

@@ -22,7 +22,7 @@ from lloydformer.estimators.matching import match_clusters, read_match_to
 from lloydformer.estimators.parameter_checks import Interval, checked_fit, make_generator
 from lloydformer.estimators.source import Source, View
 from lloydformer.plans.assign import NearestSums
-from lloydformer.plans.contract import Sums
+from lloydformer.plans.contract import Plan, Sums
 from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Restarts, Result
 from lloydformer.solving.minibatches import DrawnRows, MiniBatches, best_on_sample, merge_batch
@@ -154,8 +154,8 @@ class Streaming(Clusterer):
         self._n_features_out = len(centers)
         return self
 
-    def _store(self, result: Result, source: Source) -> None:
-        super()._store(result, source)
+    def _store(self, result: Result, source: Source, plan: Plan) -> None:
+        super()._store(result, source, plan)
         assert result.outcome.masses is not None
         self._counts = np.array(result.outcome.masses)
         self.__dict__.pop("n_steps_", None)  # of an earlier `partial_fit`

@@ -8,9 +8,12 @@ from torch import Tensor
 
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.parameter_checks import Interval, StrOptions
+from lloydformer.estimators.source import Source
+from lloydformer.plans.contract import Plan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.session import Session
 from lloydformer.plans.soft import SoftPlan
+from lloydformer.solving.driver import Result
 
 
 class Tempered(Clusterer):
@@ -39,12 +42,16 @@ class Tempered(Clusterer):
     inverse_temperature: float | str | Any
 
     def _scale(self, session: Session, starts: list[Tensor]) -> float:
-        """Return the inverse temperature that suits the spread of the data."""
+        """Return the inverse temperature for "scale".
+
+        It is measured around the centers that a few iterations reach from `starts`
+        (`solving/scale.py`).
+        """
         raise NotImplementedError
 
     @property
     def _gamma(self) -> float:
-        """The fitted inverse temperature; models of 0.1 have only the parameter."""
+        """The fitted inverse temperature; models saved by version 0.1 have only the parameter."""
         fitted = getattr(self, "inverse_temperature_", None)
         if fitted is not None:
             return fitted
@@ -56,12 +63,19 @@ class Tempered(Clusterer):
         if isinstance(self.inverse_temperature, str):
             # The scale is measured around the initial centers, so all of them are drawn now.
             starts = list(restarts.centers)
-            self.inverse_temperature_ = self._scale(opened.session, starts)
+            gamma = self._scale(opened.session, starts)
             restarts = replace(restarts, centers=iter(starts))
         else:
-            self.inverse_temperature_ = float(self.inverse_temperature)
+            gamma = float(self.inverse_temperature)
         assert isinstance(plan, SoftPlan | RobustPlan)
-        return replace(plan, inverse_temperature=self.inverse_temperature_), restarts, algorithm
+        return replace(plan, inverse_temperature=gamma), restarts, algorithm
+
+    def _store(self, result: Result, source: Source, plan: Plan) -> None:
+        # Together with the centers: a fit that fails leaves both as they were. And before them:
+        # the warning about fewer clusters reads it.
+        assert isinstance(plan, SoftPlan | RobustPlan)
+        self.inverse_temperature_ = plan.inverse_temperature
+        super()._store(result, source, plan)
 
     def _describe_fewer_clusters(self, count: int) -> str | None:
         # Centers that coincide may have points each, and yet they are one cluster.
@@ -72,9 +86,9 @@ class Tempered(Clusterer):
         other = "another number" if scaled else '"scale" or another number'
         return (
             f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters "
-            f"({self.n_clusters}). Possibly due to duplicate points in X, or centers coincide with "
-            f"inverse_temperature={self.inverse_temperature_:.3g}: pass {other}, for soft k-means "
-            "a larger one."
+            f"({self.n_clusters}). Possibly due to duplicate points in X, or because centers "
+            f"coincide at inverse_temperature={self.inverse_temperature_:.3g}: try {other} (for "
+            "SoftKMeans a larger one)."
         )
 
     def _n_coinciding(self) -> int:

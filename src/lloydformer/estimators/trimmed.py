@@ -9,6 +9,7 @@ from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.source import Source
+from lloydformer.plans.contract import Plan
 from lloydformer.solving.driver import Result
 
 
@@ -178,6 +179,6 @@ class TrimmedKMeans(Clusterer):
 
     # On one core: OpenMP ends the process if it cannot start its threads for n labels.
     @one_core()
-    def _store(self, result: Result, source: Source) -> None:
-        super()._store(result, source)
+    def _store(self, result: Result, source: Source, plan: Plan) -> None:
+        super()._store(result, source, plan)
         self.outliers_ = source.rows_with(self.labels_, -1)

@@ -32,9 +32,9 @@ class TrainingState:
     rate : Tensor of shape (r,)
         Learning rate.
     best : Tensor of shape (r,)
-        Best validation so far.
+        Validation at the last improvement; smaller decreases (below `_IMPROVEMENT`) do not count.
     waited : Tensor of shape (r,)
-        Evaluations since the last improvement.
+        Evaluations since the last improvement, or since the rate was last halved.
     loss : Tensor of shape (r,)
         Sum of the losses since the last evaluation.
     step : Tensor of shape ()
@@ -88,7 +88,8 @@ def adam_step(state: TrainingState, gradient: Float[Tensor, "r p"], clip: float 
     first, second = _DECAYS
     state.first.lerp_(gradient, 1 - first)
     state.second.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-    # Powers of the decays in float64: 0.999^t is near 1 at first, and 1 - 0.999^t is divided by.
+    # In float64: 1 - 0.999^t is a small difference of numbers near 1 at first, and float32 would
+    # lose half of its digits.
     time = state.step.to(torch.float64)
     root = (state.second / (1 - second**time).to(gradient)).sqrt_().add_(_EPSILON)
     rate = state.rate / (1 - first**time).to(gradient)
@@ -104,6 +105,7 @@ def update_learning_rate(
     state.waited.add_(1).masked_fill_(better, 0)
     state.best.copy_(torch.where(better, validation, state.best))
     if settings.schedule == "plateau":
+        # torch's ReduceLROnPlateau waits for one evaluation more: it compares by `>`.
         stalled = state.waited >= settings.patience
         state.rate.mul_(1 - 0.5 * stalled.to(state.rate))
         state.waited.masked_fill_(stalled, 0)

@@ -33,7 +33,8 @@ def measure_gaps(scope: Scope) -> Record:
     for setting in ALL:
         tasks = Tasks(setting.n_features, setting.n_clusters)
         points, centers = draw_unseen(tasks, n_tasks=64, seed=scope.seed)
-        # after one step, where training evaluates: at the start the gap is another
+        # Training evaluates the loss after one layer, so the gap is measured after one Lloyd step;
+        # that of the initial centers differs.
         _, centers = lloyd_path(points, centers, torch.zeros(1, dtype=torch.int64), n_steps=1)
         smoothed = smoothed_objective(points, centers, setting.temperature)
         exact = smoothed_objective(points, centers, smoothing="exact")
@@ -107,7 +108,8 @@ def judge_stability(result: Record) -> Verdict:
         "tr-cvg-vary.stability",
         f"{len(last)} of {result['n_trials']} trials with k = 25 is above 1{words}, and {others} "
         "of those with any other k or d",
-        # five good trials do not refute a couple of bad ones among the paper's ten
+        # No failure at k = 25 leaves it undecided: the paper has a couple in ten trials, and here
+        # are fewer.
         judge(bool(last) and not others, enough=bool(others)),
     )
 

@@ -178,6 +178,21 @@ def test_medians_of_the_fit_fill_new_rows(command, here):
     assert found["distance"][0] == found["distance"][1]
 
 
+def test_medians_of_the_fit_are_not_those_of_other_columns(command, here):
+    """With --columns the medians of the new rows would be filled in."""
+    numbers = FRAME[["age", "visits"]]
+    numbers.to_csv("numbers.csv", index=False)
+    assert command("fit", "numbers.csv", "-k", "3", "-o", "out", "--missing", "median")[0] == 0
+    new = numbers.head(6).copy()
+    new.loc[2, "age"] = np.nan
+    new.to_csv("new.csv", index=False, header=False)
+    call = ("predict", "out", "new.csv", "--no-header", "--columns", "1,2")
+    status, _, err = command(*call)
+    assert status == 2
+    assert "--columns: the medians of the fit belong to its own columns; leave out --colum" in err
+    assert command(*call, "--missing", "drop")[0] == 0
+
+
 def test_positions_are_kept_without_a_header(command, here):
     FRAME[["age", "city", "visits"]].to_csv("bare.csv", index=False, header=False)
     options = ["--columns", "3,1", "--no-header"]

@@ -3,8 +3,10 @@
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from filelock import lock_descriptor
 
 from lloydformer.data.storage import atomic_folders
 from lloydformer.data.storage.atomic_folders import atomic_folder, exchange
@@ -160,6 +162,40 @@ def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     assert content(tmp_path) == {
         "out": None, "out/last": "first", ".out.swapfile": None, ".out.swapfile/half": "old",
     }  # fmt: skip
+
+
+def test_stale_folders_are_removed_while_the_parent_is_locked(
+    tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an exchange the old folder has a temporary name and no lock of its own."""
+    free = []
+
+    def try_lock(place: Path) -> None:
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+        free.append(lock_descriptor(descriptor, blocking=False))
+        os.close(descriptor)
+
+    run(tmp_path / "out", "old", "last")
+    monkeypatch.setattr(atomic_folders, "remove_stale", try_lock)
+    run(tmp_path / "out", "new", "last")
+    assert free
+    assert not any(free)
+
+
+def test_a_system_that_opens_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, where `os.open` of a folder and `os.fsync` of a file to read are errors."""
+
+    def refuse(path: Path, flags: int) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def sync(descriptor: int) -> None:
+        os.write(descriptor, b"")  # fails if the file may only be read
+
+    windows = SimpleNamespace(**vars(os) | {"name": "nt", "open": refuse, "fsync": sync})
+    monkeypatch.setattr(atomic_folders, "os", windows)
+    run(tmp_path / "out", "old", "one", "last")
+    run(tmp_path / "out", "new", "last")
+    assert content(tmp_path) == {"out": None, "out/last": "new"}
 
 
 def test_permissions(tmp_path: Path, way: str) -> None:

@@ -54,6 +54,7 @@ def test_a_range_is_made_of_few_nodes_and_all_leaves_are_the_root():
     assert split_into_nodes(4, 7, 7) == [Node(2, 1)]  # the last node has no more leaves
     assert split_into_nodes(0, 7, 7) == [root(7)] == [Node(3, 0)]
     assert split_into_nodes(0, 8, 8, max_leaves=4) == [Node(2, 0), Node(2, 1)]
+    assert split_into_nodes(0, 7, 7, max_leaves=64) == [root(7)]  # not above the root
     assert split_into_nodes(0, 1, 1) == [root(1)] == [Node(0, 0)]
 
 

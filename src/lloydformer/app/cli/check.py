@@ -51,11 +51,12 @@ def check(
     from lloydformer.paper.verify.trials import families_for
 
     plain = None if algorithm is None else load_algorithm(algorithm)
-    # All that can be wrong with the options is found before the bar is shown.
+    # Files and --dtype are checked before the bar is shown; `compare` checks the rest before it
+    # compares.
     checked, named = load_recipe(recipe), parse_names(families)
     if dtype not in ("float64", "float32"):
         raise ValueError(f"--dtype: found {dtype!r}; pass float64 or float32")
-    total = problems * len(named or families_for(checked))
+    total = problems * len(set(named or families_for(checked)))
 
     def describe_stop(done: int) -> str:
         return f"stopped: {done} of {total} problems were compared"
@@ -71,7 +72,7 @@ def check(
             families=named,
             callback=lambda done, total: bar.reach(done, "check"),
         )
-    # The text looks for the smallest problem that shows a difference, which takes a while.
+    # `repr` and `as_dict` shrink the problem of the first difference: up to a few seconds.
     with working("looking for a small problem"):
         text, values = repr(result), result.as_dict()
     if json:

@@ -20,9 +20,10 @@ from lloydformer.estimators.base import Clusterer
 
 
 def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals]:
-    """Label new rows, and write the file; returns what the command prints, as JSON and as a table.
+    """Label new rows and write the file of labels.
 
-    Raises ValueError, before any work, for a file that exists or cannot be written.
+    Returns the JSON output, and the totals that the command prints as a table. Raises ValueError,
+    before any work, for a file that exists or cannot be written.
     """
     path = settings.path
     kind = path.suffix.removeprefix(".")
@@ -31,7 +32,7 @@ def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals
     refuse_to_overwrite(path, settings.force)
     check_writable(path)
     model = load_model(settings.model)
-    table, blocks = _read(settings, model)
+    table, blocks = _open_rows(settings, model)
     with name_data(settings.data, table):
         assignment = assign_rows(model, blocks)
     with atomic_write(path) as file:
@@ -49,19 +50,25 @@ def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals
     return found, totals
 
 
-def _read(settings: PredictSettings, model: Clusterer) -> tuple[OpenedTable, TensorBlocks]:
+def _open_rows(settings: PredictSettings, model: Clusterer) -> tuple[OpenedTable, TensorBlocks]:
     """Open the data with the model's columns, or with those of --columns.
 
-    Raises ValueError if the number of columns is not the model's.
+    Raises ValueError if the number of columns is not the model's, or medians are asked for that
+    it does not have.
     """
-    # As in the fit: columns by name, words by the same columns of 0 and 1, the same medians.
     columns = load_columns(settings.model, model)
     data, missing = settings.data, settings.missing or columns.missing
     options = settings.table_options(missing=missing)
     if options.columns is not None:
+        if options.missing == "median":  # `open_table` would fill in those of the new rows
+            raise ValueError(
+                "--columns: the medians of the fit belong to its own columns; leave out --columns, "
+                "or pass --missing drop"
+            )
         table = open_table(data, options)
         blocks = to_blocks(table)
     else:
+        # As in the fit: columns by name, words by the same columns of 0 and 1, the same medians.
         fills = [feature.fill for feature in columns.conversion.features]
         if options.missing == "median" and None in fills:
             raise ValueError(

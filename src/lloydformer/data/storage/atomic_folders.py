@@ -34,12 +34,16 @@ _EXCHANGE = 2
 
 @contextmanager
 def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False) -> Iterator[Path]:
-    """Open a temporary folder; at the end its files are in `folder`, all or none.
+    """Open a temporary folder; at the end its files are in `folder`.
+
+    All of them or none, where folders can be exchanged.
 
     Parameters
     ----------
     folder : Path
-        The folder to write. After an error it is unchanged, or does not exist if it did not before.
+        The folder to write. After an error in the block it is unchanged, or does not exist if it
+        did not before. An error while files are replaced one by one leaves it without the last
+        file.
     patterns : sequence of str
         The files that belong to a run, as "labels.csv" or "model/*.json"; the file that completes a
         run is the last one. Other files in the folder stay.
@@ -62,6 +66,9 @@ def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False)
     while True:
         temporary = temporary_path(neighbour)
         temporary.mkdir()
+        descriptor = None
+        if os.name != "posix":  # Windows opens no folders, and nothing is locked there
+            break
         with suppress(FileNotFoundError):  # removed as stale before it was claimed
             descriptor = os.open(temporary, os.O_RDONLY)  # holds the lock until the end
             if claim(descriptor):
@@ -71,20 +78,23 @@ def atomic_folder(folder: Path, patterns: Sequence[str], *, force: bool = False)
         yield temporary
         for path in temporary.rglob("*"):
             if path.is_file():
-                with path.open("rb") as file:
+                with path.open("r+b") as file:  # Windows refuses `fsync` of a file to read
                     os.fsync(file.fileno())
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock_folder(folder.parent):
             _replace_folder(temporary, folder, patterns, force)
+            # In the lock: after an exchange `temporary` is the old folder, which nobody has locked,
+            # and another process may still be moving files out of its own.
+            for place in {neighbour, folder, folder / folder.name}:
+                remove_stale(place)
     except OSError as error:
         if error.filename is None:  # a failed write does not name its file
             error.filename = str(given)
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        os.close(descriptor)
-    for place in {neighbour, folder, folder / folder.name}:
-        remove_stale(place)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _replace_folder(temporary: Path, folder: Path, patterns: Sequence[str], force: bool) -> None:

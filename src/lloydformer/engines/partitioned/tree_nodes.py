@@ -1,11 +1,12 @@
 """Nodes of the one tree over all leaves: the sums that a partition can compute on its own.
 
 The node (level, place) covers the leaves [place 2^level, (place + 1) 2^level), as far as there are
-any. Rows that are cut at leaves are a few complete nodes; summaries of nodes are merged in pairs,
-left before right, up to the root. So any cut gives the bits of one process (`numerics/tree.py`).
+any. A range of whole leaves consists of a few complete nodes; summaries of nodes are merged in
+pairs, left before right, up to the root. So any cut gives the bits of one process
+(`numerics/tree.py`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, TypeVar
 
 S = TypeVar("S")
@@ -47,7 +48,9 @@ def split_into_nodes(
 
     max_leaves: leaves of a node at most, a power of two; None: any number.
     """
-    top = root(n_leaves).level if max_leaves is None else max_leaves.bit_length() - 1
+    top = root(n_leaves).level
+    if max_leaves is not None:
+        top = min(top, max_leaves.bit_length() - 1)
     nodes = []
     while first < stop:
         node = Node(0, first)
@@ -90,7 +93,7 @@ def merge_to_root(merge: Callable[[S, S], S], summaries: Mapping[Node, S], n_lea
 
 
 def find_node(
-    masses: Mapping[Node, float], own: Mapping[Node, float], target: float, n_leaves: int
+    masses: Mapping[Node, float], own: Collection[Node], target: float, n_leaves: int
 ) -> tuple[Node, float]:
     """Descend from the root to the node of `own` where the running mass exceeds the target.
 
@@ -100,9 +103,9 @@ def find_node(
     Parameters
     ----------
     masses : mapping
-        Of the nodes of `own` and all above them: `merge_ancestors`.
-    own : mapping
-        Its keys are the nodes at which the descent ends.
+        Mass of each node of `own` and of all nodes above them, from `merge_ancestors`.
+    own : collection of Node
+        The nodes at which the descent ends.
     target : float
         Between 0 and the mass of the root.
 

@@ -5,6 +5,10 @@ that changed their label move between the sums of two clusters.
 
 Loads of what is then overwritten are followed by a barrier: Triton may give the same element to
 several threads, and none of them may read it after another has written it.
+
+`lloyd_state.LloydState` describes status, record, sums and masses. units: half_unit, sum_unit,
+mass_unit of `DevicePoints`. queued: the numbers of rows for `decide_few`, of rows for
+`decide_many`, and of rows that move.
 """
 
 import triton
@@ -65,7 +69,10 @@ def move(
     TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Move queued rows between sums: one atomic addition for each coordinate of each row."""
+    """Move queued rows between sums.
+
+    For each coordinate one atomic addition to the new cluster, and one to the old.
+    """
     if tl.load(status) != 0:
         return
     sum_unit = tl.load(units + 1)
@@ -155,6 +162,7 @@ def move_small(
 @triton.jit
 def reduce_min(masses, k, TILE: tl.constexpr):
     """Return the smallest of k masses."""
+    # 2^62 is above every mass: `DevicePoints` keeps sums and masses below it.
     found = tl.full((TILE,), 2**62, tl.int64)
     for first in range(0, k, TILE):
         j = first + tl.arange(0, TILE)
@@ -192,7 +200,9 @@ def move_centers(
 ):
     """Move centers to the means, or to the directions of the sums, unless a cluster is empty.
 
-    parts (2, k): for each cluster mass |c|^2 - 2 sum c, and the squared shift of its center.
+    A center whose sum is zero has no direction and stays. parts (2, k): for each cluster
+    mass |c|^2 - 2 sum.c with the old c from rounded (its inertia less the sum of w |x|^2), and the
+    squared shift of its center.
     """
     if tl.load(status) != 0:
         return
@@ -278,7 +288,7 @@ def measure(
     TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Write squared distances to the labels' centers; add up w d^2 by program."""
+    """Write squared distances to the labels' centers; add up the weighted ones, by program."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = row < n
     label = tl.load(labels + row, mask=inside, other=0)
