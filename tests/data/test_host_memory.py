@@ -32,7 +32,7 @@ def test_memory_is_a_file_where_nothing_is_known(tmp_path, monkeypatch):
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """A machine with 600 kB left, and no control groups."""
-    for name, place in {"_PROCESS": "self", "_GROUPS": "groups"}.items():
+    for name, place in {"_PROCESS": "self", "_CGROUP_ROOT": "groups"}.items():
         (tmp_path / place).mkdir()
         monkeypatch.setattr(host_memory, name, tmp_path / place)
     monkeypatch.setattr(host_memory, "_MEMINFO", tmp_path / "meminfo")

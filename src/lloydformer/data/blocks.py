@@ -22,7 +22,7 @@ from lloydformer.numerics.scaling import sample_numbers, sampled_origin
 
 @runtime_checkable
 class Blocks(Protocol):
-    """Data that can be read repeatedly, by global row numbers.
+    """Data that can be read repeatedly. Rows are counted from 0 here, not from `first_row`.
 
     `read` and `weights` may be called from several threads.
     """
@@ -46,7 +46,7 @@ class Blocks(Protocol):
         """Return the rows [start, stop), relative to the origin."""
 
     def take(self, rows: Tensor) -> Tensor:
-        """Return rows by their global numbers, dense, relative to the origin."""
+        """Return these rows, dense, relative to the origin."""
 
     def weights(self, start: int, stop: int) -> Tensor | None:
         """Return the weights of the rows [start, stop) in float64; None if all rows weigh 1."""
@@ -78,7 +78,7 @@ class TensorBlocks:
     sample_weight : Tensor of shape (n,), optional
         Weights in float64.
     leaf : int
-        Rows of a leaf.
+        Rows that are summed on their own before sums are merged along a tree (`Layout`).
     given_origin : Tensor of shape (d,), optional
         The origin; by default the median of a sample of the rows, or zero for directions.
     directions : bool
@@ -92,8 +92,8 @@ class TensorBlocks:
     part : int, optional
         Rows of a leaf that are processed together; by default the whole leaf.
     known_ends : Tensor of shape (2, d), optional
-        `ends` of other blocks over the same points, so that they are not computed again. They may
-        be on the CPU whatever the device of the points.
+        `ends` of these points, or of data that they are a part of: all parts then have the same
+        bounds. They may be on the CPU whatever the device of the points.
     weight_unit : float
         The unit of the weights, a power of two.
     statistics : ColumnStatistics, optional
@@ -125,7 +125,7 @@ class TensorBlocks:
 
     @cached_property
     def ends(self) -> Tensor:
-        """The smallest and the largest value of each column in the units of the file, (2, d)."""
+        """Bounds of each column before scaling, (2, d): its extremes, or those of all data."""
         return column_min_max(self.points) if self.known_ends is None else self.known_ends
 
     @cached_property
@@ -246,7 +246,7 @@ class TensorBlocks:
         )
 
     def to_rows(self, points: Tensor) -> DenseRows:
-        """Return points in the units of the data as rows: scaled, less the origin."""
+        """Return points as rows: scaled, then less the origin, or divided by their norms."""
         if self.directions:
             return DenseRows(self._scale(points), None).directions()
         return DenseRows(self._scale(points), self.origin)

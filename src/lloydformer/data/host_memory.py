@@ -1,4 +1,4 @@
-"""Memory of the host: mappings of files, and how much of it a GPU may pin (Linux)."""
+"""Host memory on Linux: is an address mapped from a file, and how much may be pinned."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -6,10 +6,10 @@ from pathlib import Path
 
 _PROCESS = Path("/proc/self")
 _MEMINFO = Path("/proc/meminfo")
-_GROUPS = Path("/sys/fs/cgroup")
+_CGROUP_ROOT = Path("/sys/fs/cgroup")
 # By the name of a controller in /proc/self/cgroup, version 2 ("0") and version 1 ("memory"): the
-# folder, the files with limit and usage, and the entry of memory.stat with the pages of files. The
-# system drops those when memory is needed, so they count as free.
+# folder, the files with limit and usage, and the entry of memory.stat with the file pages that were
+# not used lately. The system drops those first, so they count as free.
 _CGROUP_FILES = {
     "0": ("", "memory.max", "memory.current", "inactive_file"),
     "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -33,9 +33,9 @@ def pinnable_memory() -> int:
     Pinned memory cannot be swapped out, so the other half is left to everything else.
     """
     with suppress(OSError):
-        known = dict(line.split(":") for line in _MEMINFO.read_text().splitlines())
-        if "MemAvailable" in known:
-            free = 1024 * int(known["MemAvailable"].split()[0])
+        meminfo = dict(line.split(":") for line in _MEMINFO.read_text().splitlines())
+        if "MemAvailable" in meminfo:
+            free = 1024 * int(meminfo["MemAvailable"].split()[0])
             return max(0, min([free, *_free_in_cgroups()])) // 2
     return 0
 
@@ -49,8 +49,10 @@ def _free_in_cgroups() -> Iterator[int]:
             if files is None:
                 continue
             mount, limit, usage, droppable = files
-            root = _GROUPS / mount
+            root = _CGROUP_ROOT / mount
             own = root / path.lstrip("/")
+            # Inside a container the path may not exist: the mount itself is then the container's
+            # group.
             for folder in [own, *own.parents]:
                 with suppress(OSError, ValueError):  # "max": no limit
                     stat = (folder / "memory.stat").read_text().splitlines()

@@ -27,32 +27,33 @@ LABEL = "lrn-attn-map"
 # picture of the encoder's self-attention is the mean of POOLED x POOLED points.
 N_SHOWN, N_POINTS, POOLED = 4, 30, 8
 # The text has no numbers, so these limits were chosen by hand. A map is sparse if a query attends
-# to at most this share of the keys; it looks diagonal if this share of its rows have their largest
-# weight on the diagonal; maps differ significantly if their total variation is above FAR.
+# to at most this share of the keys; it looks diagonal if more than this share of its rows have
+# their largest weight on the diagonal; maps differ significantly if their total variation is above
+# FAR.
 SPARSE, DIAGONAL, FAR = 0.25, 0.9, 0.3
 CAPTION = (
     "One update of four tasks with 512 points: attention maps as constructed [Thm] and as learned "
     "[Lrn], a row for each query, each map with its own scale from white (0) to its largest "
-    "weight. Cross-attention is shown for 30 of the points; in the encoder's self-attention a cell "
-    "is the mean weight of 8 by 8 points."
+    f"weight. Cross-attention is shown for {N_POINTS} of the points; in the encoder's "
+    f"self-attention a cell is the mean weight of {POOLED} by {POOLED} points."
 )
 TITLES = {
-    "encoder_cross": "encoder cross\n30 × 10",
+    "encoder_cross": f"encoder cross\n{N_POINTS} × 10",
     "encoder_self": "encoder self\n512 × 512",
-    "decoder_cross": "decoder cross\n10 × 30",
+    "decoder_cross": f"decoder cross\n10 × {N_POINTS}",
     "decoder_self": "decoder self\n10 × 10",
 }
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
-    """Return one piece; a full scope trains first."""
+    """Return the piece `maps`; for a full scope, also one before it that trains."""
     return training_pieces(scope) | {"maps": partial(measure, scope)}
 
 
 def measure(scope: Scope) -> Record:
     """Return the mean similarity over all tasks in one update, and the maps of N_SHOWN tasks."""
+    # one layer, as in the figure; a full scope trains ten and returns the first three
     layer = load_layers(scope)[0]
-    # one layer, as in the figure; a full scope trains three
     thm, lrn = construct_like(layer).to(scope.device), layer.circuit().to(scope.device)
     count = scope.count(20, 320)
     points, centers = draw_unseen(layer.settings.tasks, "normal", count, scope.seed, scope.device)
@@ -151,7 +152,8 @@ def verdicts(result: Record) -> Sequence[Verdict]:
         beyond(
             "lrn-attn-map.diagonal-weight",
             f"encoder {points['mass']:.2f}, decoder {centers['mass']:.2f}; 1 would be the identity",
-            f"A point attends to about {points['keys']:.0f} points, itself first.",
+            f"A point attends to about {points['keys']:.0f} points; for "
+            f"{100 * points['agreement']:.0f} % of the points the largest weight is their own.",
         ),
         beyond(
             "lrn-attn-map.cross-weight",

@@ -5,10 +5,11 @@ The numbers were chosen by the study in docs/recombining.md, on the sets that it
 
 from dataclasses import dataclass, replace
 
-# Maximum number of layers of each start and child, if the user sets no limit. Patience ends them
-# long before (for k = 50 a child has 45 layers).
+# If the user sets no limit, all starts and children share a budget of this many layers times their
+# number. Patience ends them long before (for k = 50 a child has 45 layers).
 LAYERS = 2000
-# Minimum number of layers of each start: with a small limit of the user there are fewer starts.
+# Fewest layers of a start, chosen by hand: if the user's limit leaves less for each, there are
+# fewer starts.
 FEWEST_LAYERS = 20
 # Below this number of clusters, children relocate less, and there are fewer of them: patience 2
 # is better than 1 for k = 50 (0.09 % instead of 0.18 % above the best known), but not for k = 10.
@@ -34,8 +35,8 @@ class Effort:
         Number of recombinations for fewer than `FEW_CLUSTERS` clusters, which need fewer of them.
         None: `n_children`.
     n_children_of_small : int or None
-        Number of recombinations for small clusters: fewer than `FEW_ROWS` rows for each, which need
-        more of them. None: `n_children`.
+        Number of recombinations for at least `FEW_CLUSTERS` clusters of fewer than `FEW_ROWS` rows
+        each, which need more of them. None: `n_children`.
     """
 
     patience: int
@@ -71,13 +72,15 @@ class Effort:
 
     def relocation_size(self, n_clusters: int) -> int:
         """Return the number of clusters that a relocation splits."""
-        # A sixth of the centers: for k = 50, 5 and 6 are worse than 7 to 15 (0.09 % instead of 0.06
-        # to 0.07 % above the best known). Without a pool it is 5 (docs/relocating.md).
+        # A sixth of the centers, from 5 to 10: for k = 50, 5 and 6 are worse than 7 to 15 (0.09 %
+        # instead of 0.06 to 0.07 % above the best known). Without a pool it is 5
+        # (docs/relocating.md).
         return 5 if self.n_pool == 1 else min(max(5, n_clusters // 6), 10)
 
 
 # Mean excess over the best known objective, and time, relative to "low": 0.392 %; "medium" 0.112 %,
-# 4.2 times; "high" 0.039 %, 14.7 times (32 problems of docs/recombining.md).
+# 4.2 times; "high" 0.039 %, 14.7 times (32 problems of docs/recombining.md). "best" was chosen
+# by hand.
 EFFORTS = {
     "low": Effort(patience=5),
     "medium": Effort(patience=1, n_pool=4, n_children=16, n_children_of_few=12),

@@ -98,7 +98,7 @@ def run(device, max_iter):
     arrays = CudaPointArrays.__new__(CudaPointArrays)
     arrays.blocks = SimpleNamespace(directions=False, scaling=None)
     arrays.state = SimpleNamespace(column=lambda name: None, set_labels=lambda labels: None)
-    arrays.sums_are_exact, arrays.points = True, SimpleNamespace(mass_unit=1.0)
+    arrays.sums_are_precise, arrays.points = True, SimpleNamespace(mass_unit=1.0)
     task = LloydIterations(torch.zeros(2, 1, dtype=torch.float64), 0.0, max_iter, 0.0, 1.0)
     device.state = Memory(device)
     return LloydRun(arrays, device, task).run()

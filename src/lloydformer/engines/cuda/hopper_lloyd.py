@@ -32,14 +32,15 @@ _TINY_FEATURES, _TINY_NUMBERS = 4, 24
 # One tensor core instruction (m16n8k16) has 8 columns: small.cu keeps all centers in two of them.
 _SMALL_CENTERS, _SMALL_FEATURES = 16, 64
 # assign.cu holds a share of the rows in registers: 64 of them with 256 features. 4,096 centers
-# were chosen by hand; a label word would have bits for 32,767.
+# were chosen by hand; a label word would have bits for 32,768.
 _LARGE_FEATURES, _LARGE_CENTERS = 256, 4096
-# Centers of a part in shared memory with the most features: `LargeLloyd` with a width of 256.
-_SMALLEST_PART = 384
+# Most centers of a part with 256 features; narrower rows leave room for more. So `LargeLloyd` never
+# has more than ceil(k / 384) parts.
+_PART_AT_FULL_WIDTH = 384
 
-# Coordinates up to 2^40 and down to 2^-40 have squares far inside of float32's range (2^+-126):
-# kernels compute them in float32 without scaling.
-_LARGE_RANGE = 2.0**40
+# If the largest coordinate is between 2^-40 and 2^40, its square is far inside of float32's range
+# (2^+-126), and kernels compute in float32 without scaling. Smaller ones may underflow.
+_SAFE_REACH = 2.0**40
 # Blocks per multiprocessor that measure distances: 8 x 256 threads are all that it has room for.
 _MEASURE_BLOCKS = 8
 # Empty clusters that are filled on the device, at most: `struct EmptyClusters` of loop_control.cu.
@@ -88,12 +89,12 @@ def bound_copy_bytes(d: int, k: int) -> int:
     """Return an upper bound of the bytes per point of the float16 copy and the label words."""
     if k <= _SMALL_CENTERS and d <= _SMALL_FEATURES:
         return 2 * (32 if d <= 32 else 64)
-    return 2 * (-(-d // 64) * 64) + 8 * -(-k // _SMALLEST_PART)
+    return 2 * (-(-d // 64) * 64) + 8 * -(-k // _PART_AT_FULL_WIDTH)
 
 
 def _in_range(points: DevicePoints) -> bool:
-    """Return True if squares of the coordinates fit into float32."""
-    return 1 / _LARGE_RANGE < points.reach < _LARGE_RANGE
+    """Return True if the square of the largest coordinate neither overflows nor underflows."""
+    return 1 / _SAFE_REACH < points.reach < _SAFE_REACH
 
 
 class HopperLloyd:
@@ -135,7 +136,7 @@ class HopperLloyd:
         self._copy_centers()
 
     def _copy_centers(self) -> None:
-        """Follow a change of `LloydState.rounded` outside of an iteration."""
+        """Copy `LloydState.rounded` to float16 if needed: it changed outside of an iteration."""
 
     def assign(self) -> None:
         self._assign()
@@ -206,7 +207,10 @@ class HopperLloyd:
 
 
 class TinyLloyd(HopperLloyd):
-    """Few features, few centers: an iteration reads the rows and nothing else."""
+    """Few features, few centers: an iteration reads the rows and nothing else.
+
+    |c|^2 must not overflow float32; `_check_range` of initial_centers.py ensures it.
+    """
 
     keeps_labels = False  # every iteration adds up all points
 
@@ -247,7 +251,7 @@ class SmallLloyd(HopperLloyd):
 class LargeLloyd(HopperLloyd):
     """Many centers: scores by wgmma, then close calls, sums and new centers."""
 
-    first_batch = 20  # chosen by hand; an iteration is five launches or more
+    first_batch = 20  # chosen by hand; an iteration is four to eight launches, not one
     _full_sums_left = 0
 
     def __init__(self, points: DevicePoints, state: LloydState) -> None:

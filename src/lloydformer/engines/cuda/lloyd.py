@@ -27,7 +27,7 @@ def fold_moments(arrays: CudaPointArrays, fold: assign.Moments) -> Any:
 
 def fold_nearest_sums(arrays: CudaPointArrays, fold: assign.NearestSums) -> Any:
     """Label the points; return sums, masses and the number of changed labels."""
-    kernels = arrays.assign_labels(fold.centers) if arrays.sums_are_exact else None
+    kernels = arrays.assign_labels(fold.centers) if arrays.sums_are_precise else None
     if kernels is None:
         return None
     state, points = kernels.state, arrays.points
@@ -45,7 +45,7 @@ def fold_nearest_distances(arrays: CudaPointArrays, fold: assign.NearestDistance
     `NearestCosines` the mass of a cluster is the sum of w x c, which needs them.
     """
     by_cosine = isinstance(fold, assign.NearestCosines)
-    if by_cosine and not arrays.sums_are_exact:
+    if by_cosine and not arrays.sums_are_precise:
         return None
     kernels = arrays.assign_labels(fold.centers)
     if kernels is None:
@@ -79,7 +79,7 @@ def fold_farthest(arrays: CudaPointArrays, fold: assign.Farthest) -> assign.Fart
 def run_lloyd_iterations(arrays: CudaPointArrays, task: LloydIterations) -> IterationsResult | None:
     """Run whole iterations; None if there are no kernels for them."""
     arrays.labels_current = False
-    if arrays.known_inexact:
+    if arrays.known_imprecise:
         return None
     kernels = arrays.lloyd_kernels(len(task.centers))
     return None if kernels is None else LloydRun(arrays, kernels, task).run()
@@ -120,7 +120,7 @@ class LloydRun:
                 if self.arrays.has_raw_units:
                     kernels.assign_final(last=batch >= left)
                 # Reads the points: here, so that the host does it while the device iterates.
-                if report is None and not self.arrays.sums_are_exact:
+                if report is None and not self.arrays.sums_are_precise:
                     self.arrays.release_kernels()
                     return None
                 report = self._read_report()

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from subprocess import CalledProcessError
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ class CudaPointArrays:
     _lloyd: dict[int, LloydKernels] = field(default_factory=dict, init=False)
     _no_room: bool = field(default=False, init=False)
     _no_cpp: bool = field(default=False, init=False)
+    _no_triton: bool = field(default=False, init=False)
 
     @property
     def layout(self) -> Layout:
@@ -65,7 +67,9 @@ class CudaPointArrays:
     def backend(self) -> str:
         """The kind of kernels that run: see `backend.py`."""
         known = choose_backend(self.layout.device)
-        return TRITON if self._no_cpp and known == CUDA_CPP else known
+        if self._no_cpp and known == CUDA_CPP:
+            known = TRITON
+        return TORCH if self._no_triton and known == TRITON else known
 
     @property
     def has_too_many_rows(self) -> bool:
@@ -118,7 +122,7 @@ class CudaPointArrays:
         return self.points.rows is self.blocks.points
 
     @cached_property
-    def sums_are_exact(self) -> bool:
+    def sums_are_precise(self) -> bool:
         """True if there are kernels, and fixed-point sums are fine enough for these points."""
         if not self._can_run:
             return False
@@ -130,13 +134,13 @@ class CudaPointArrays:
             typical = min(math.sqrt(max(spread, 0.0)), self._typical_size())
             return typical > 0 and self.points.can_resolve(typical, lightest)
         except torch.OutOfMemoryError:
-            self._warn_of_memory()
+            self._stop_for_memory()
             return False
 
     @property
-    def known_inexact(self) -> bool:
-        """True if `sums_are_exact` has been computed and is False."""
-        return "sums_are_exact" in self.__dict__ and not self.sums_are_exact
+    def known_imprecise(self) -> bool:
+        """True if `sums_are_precise` has been computed and is False."""
+        return "sums_are_precise" in self.__dict__ and not self.sums_are_precise
 
     def _typical_size(self) -> float:
         """Return the size of most coordinates, which a few outliers do not change.
@@ -163,7 +167,7 @@ class CudaPointArrays:
             if known.state.labels_released:
                 known.state.forget()
             return known
-        # Keep those of the last number of centers: relocation alternates between k and k + 1.
+        # Keep those made last: relocation alternates between k and k + n_moved centers.
         for other in list(self._lloyd)[:-1]:
             del self._lloyd[other]
         if not self._can_run:
@@ -173,14 +177,14 @@ class CudaPointArrays:
                 return self._make_lloyd_kernels(n_clusters)
             except torch.OutOfMemoryError:
                 self._lloyd.clear()  # the float16 copy for the other number of centers: try again
-        self._warn_of_memory()
+        self._stop_for_memory()
         return None
 
     def _make_lloyd_kernels(self, n_clusters: int) -> LloydKernels | None:
         """Make and keep kernels in CUDA C++ if they know the problem, else in Triton."""
         state = LloydState(self.points, n_clusters, self.blocks.directions)
         kernels = make_hopper_kernels(self.points, state) if self.backend == CUDA_CPP else None
-        if kernels is None:
+        if kernels is None and not self._no_triton:
             try:
                 # Here, because Triton is an optional dependency.
                 from lloydformer.engines.cuda.portable.lloyd import PortableLloyd
@@ -188,9 +192,11 @@ class CudaPointArrays:
                 kernels = PortableLloyd(self.points, state)
             except torch.OutOfMemoryError:
                 raise
-            except (ImportError, OSError, RuntimeError):  # Triton also needs a C compiler
-                return None
-        self._lloyd[n_clusters] = kernels
+            # Triton also needs a C compiler and the headers of Python.
+            except (ImportError, OSError, RuntimeError, CalledProcessError) as error:
+                self._disable_triton(error)
+        if kernels is not None:
+            self._lloyd[n_clusters] = kernels
         return kernels
 
     def assign_labels(self, centers: Tensor) -> LloydKernels | None:
@@ -224,8 +230,20 @@ class CudaPointArrays:
         self._no_cpp = True
         self.release_kernels()
 
-    def _warn_of_memory(self) -> None:
-        """Warn that the kernels' copy of the points does not fit, and do not try again."""
+    def _disable_triton(self, why: Exception) -> None:
+        """Use no kernels in Triton any more: they could not be imported or compiled."""
+        self._no_triton = True
+        if isinstance(why, ModuleNotFoundError):  # not installed: `lloydformer doctor` says so
+            return
+        first_line = str(why).partition("\n")[0]
+        warnings.warn(
+            f"kernels in Triton cannot run ({first_line}); PyTorch runs instead, more slowly",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _stop_for_memory(self) -> None:
+        """Use no kernels from now on, and warn: their copy of the points does not fit."""
         self._no_room = True
         free, total = (size / 2**30 for size in torch.cuda.mem_get_info(self.layout.device))
         warnings.warn(

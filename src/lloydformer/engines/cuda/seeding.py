@@ -22,10 +22,10 @@ from lloydformer.plans.session import weighted_sum
 
 # Rows whose mass is summed by one block: CHUNK of kernels/seeds.cu.
 _CHUNK = 1024
-# scikit-learn's 2 + log k candidates per seed are 10 for 4,096 centers, the most of our kernels.
+# scikit-learn draws 2 + int(log k) candidates per seed: at most 16 up to 3 million centers.
 _MOST_TRIALS = 16
 # Starts that share a read of the points, their candidates, and the shared memory of these. Chosen
-# by hand: a thread sums 1 / 8 of the candidates in float64 registers, and two blocks with 96 KiB
+# by hand: a thread sums 4 to 16 candidates in float64 registers, and two blocks with 96 KiB
 # fit on a multiprocessor.
 _MOST_STARTS, _MOST_CANDIDATES, _MOST_SHARED = 16, 64, 96 * 1024
 
@@ -39,7 +39,10 @@ class SeedsArgument(ctypes.Structure):
 
 
 def run_plus_plus_seeds(arrays: CudaPointArrays, task: PlusPlusSeeds) -> list[Tensor] | None:
-    """Return for each start the rows (k,) of the seeds; fewer, if every weighted point is one."""
+    """Return for each start the rows (k,) of the seeds; fewer, if every weighted point is one.
+
+    None if there are too many candidates for the kernels, or too little memory.
+    """
     points, (n_starts, _, n_trials) = arrays.points, task.draws.shape
     if n_trials > _MOST_TRIALS:
         return None
@@ -58,7 +61,7 @@ def run_plus_plus_seeds(arrays: CudaPointArrays, task: PlusPlusSeeds) -> list[Te
 
 
 def _draw_seeds(points: DevicePoints, firsts: np.ndarray, draws: np.ndarray) -> list[Tensor]:
-    """Draw the seeds of starts that share each read of the points; the host never waits.
+    """Draw the seeds of starts that share each read of the points, without a wait between seeds.
 
     Parameters
     ----------
@@ -73,18 +76,18 @@ def _draw_seeds(points: DevicePoints, firsts: np.ndarray, draws: np.ndarray) -> 
     k, chunks, processors = others + 1, -(-points.n_rows // _CHUNK), count_processors(device)
     blocks = 4 * processors
     # One copy to the device: ticket, number of seeds of each start, their rows, random numbers.
-    sent = np.zeros(1 + starts * (1 + k) + draws.size, dtype=np.int64)
-    sent[1 : 1 + starts] = 1
+    packed = np.zeros(1 + starts * (1 + k) + draws.size, dtype=np.int64)
+    packed[1 : 1 + starts] = 1
     rows = slice(1 + starts, 1 + starts + starts * k)
-    sent[rows].reshape(starts, k)[:, 0] = firsts
-    sent[rows.stop :] = draws.reshape(-1).view(np.int64)
-    there = torch.from_numpy(sent).to(device)
+    packed[rows].reshape(starts, k)[:, 0] = firsts
+    packed[rows.stop :] = draws.reshape(-1).view(np.int64)
+    on_device = torch.from_numpy(packed).to(device)
     distances = torch.empty(points.n_rows, starts, dtype=points.rows.dtype, device=device)
     sizes = np.cumsum([0, starts * chunks, starts * trials, blocks * starts * trials]).tolist()
     scratch = torch.empty(sizes[-1], dtype=torch.int64, device=device)
-    in_sent = {"ticket": 0, "found": 1, "rows": rows.start, "fractions": rows.stop}
+    in_packed = {"ticket": 0, "found": 1, "rows": rows.start, "fractions": rows.stop}
     in_scratch = {"masses": sizes[0], "candidates": sizes[1], "partial": sizes[2]}
-    pointers = {name: there.data_ptr() + 8 * at for name, at in in_sent.items()}
+    pointers = {name: on_device.data_ptr() + 8 * at for name, at in in_packed.items()}
     pointers |= {name: scratch.data_ptr() + 8 * at for name, at in in_scratch.items()}
     argument = SeedsArgument(distances=distances.data_ptr(), **pointers, k=k, chunks=chunks)
     width, lanes = choose_row_tile(points.n_features)
@@ -103,8 +106,9 @@ def _draw_seeds(points: DevicePoints, firsts: np.ndarray, draws: np.ndarray) -> 
     ]
     for kernel in kernels * others:
         kernel()
-    counts = there[1 : 1 + starts].tolist()
-    return [seeds[:count] for count, seeds in zip(counts, there[rows].view(starts, k), strict=True)]
+    counts = on_device[1 : 1 + starts].tolist()
+    found = on_device[rows].view(starts, k)
+    return [seeds[:count] for count, seeds in zip(counts, found, strict=True)]
 
 
 def fold_oversampling(arrays: CudaPointArrays, fold: Oversampling) -> Any:

@@ -48,8 +48,8 @@ from lloydformer.numerics.scaling import (
     unit_exponent,
 )
 
-# Partitions of a worker at most: smaller chunks are put together, as each partition is a kernel
-# call and a summary in every iteration. These three numbers were chosen by hand.
+# Most partitions per worker, on average: smaller chunks are put together, as each partition is a
+# kernel call and a summary in every iteration. These three numbers were chosen by hand.
 _MAX_PER_WORKER = 32
 # Partitions of a worker that neighbours are merged to: few kernel calls per iteration, but enough
 # partitions that those of a lost worker spread over the others.
@@ -148,7 +148,10 @@ class Collection:
 
 
 class Opener:
-    """Opens a collection with a client, or in this process if there is none."""
+    """Opens a collection with a client, or in this process if there is none.
+
+    The constructor already computes all chunks, keeps them on the workers and surveys them.
+    """
 
     def __init__(self, X: Any) -> None:
         from dask import delayed
@@ -162,7 +165,7 @@ class Opener:
         self._weights: list[Any] | None = None
 
     def survey_weights(self, sample_weight: Any, directions: bool) -> list[WeightSurvey]:
-        """Look at the weights."""
+        """Keep the weights on the workers; return a survey of those of each chunk."""
         weights: Any = split_weights(sample_weight, self.collection.lengths)
         if is_collection(weights):
             weights = self._persist(weights, "sample_weight")
@@ -251,7 +254,7 @@ class Opener:
         dtype = to_numpy_dtype(self.collection.dtype)
         chunks, given = [source.source for source in part.sources], list[Any]()
         if weights.exponent is not None:
-            # None were given if rows of zeros alone count for nothing.
+            # Without `sample_weight`, rows weigh 1; `make_partition` sets those of zeros to 0.
             lengths, known = self.collection.lengths, self._weights
             given = [np.ones(lengths[i]) if known is None else known[i] for i in chunks]
         blocks = [self._blocks[i] for i in chunks]
@@ -337,9 +340,9 @@ def make_partition(
     first_row : int
         Its first row among all rows.
     dtype : str
-        Of all rows.
+        Precision of the points, as NumPy names it.
     weights : Weights
-        The unit of the weights.
+        The unit of the weights, and whether rows of zeros get the weight 0.
     sources : sequence of SourceRows
         Rows of each chunk.
     blocks, given : sequence
@@ -377,6 +380,7 @@ def _label_chunk(
     if len(rows) == 0:
         return np.zeros(0, dtype=np.int32)
     rows = rows.astype(to_numpy_dtype(spec.layout.dtype), copy=False)
+    # Row numbers from 0 in each chunk: labels do not depend on them.
     blocks = spec.open_rows(PartitionRows(0, rows))
     return finish_labels(compute_labels(spec, blocks, folds), numbers).numpy()
 

@@ -20,6 +20,9 @@ from lloydformer.paper.verify.problems import Problem
 from lloydformer.paper.verify.rounding import distance_rounding, sure_assignments
 from lloydformer.paper.verify.trials import Trial
 
+# Score and cut are both rounded, in the circuit and in the algorithm: four errors.
+_ROUNDED_TERMS = 4
+
 
 @dataclass(frozen=True)
 class Deviation:
@@ -159,8 +162,9 @@ def run_without_checks(circuit: Circuit, problem: Problem, n_layers: int = 10) -
 def free_running(trial: Trial) -> Deviation | None:
     """Compare free runs of both from the same initial centers.
 
-    Returns None if rounding can change a decision of the algorithm itself: for example, two
-    points of a cluster are equally far from their mean, and one of them is trimmed.
+    Returns None if rounding can change which points a center keeps: for example, two
+    points of a cluster are equally far from their mean, and one of them is trimmed. Assignments
+    are not tested: use it for continuous data, without ties.
     """
     problem, n_layers = trial.problem, trial.n_layers
     history = algorithms.run(trial.algorithm, problem.points, problem.centers, n_layers)
@@ -178,21 +182,21 @@ def free_running(trial: Trial) -> Deviation | None:
 
 
 def has_clear_cuts(trial: Trial, history: algorithms.History, t: int) -> bool:
-    """Return whether, in iteration t, the best score below each cut is lower beyond rounding."""
+    """Return whether rounding cannot lift a score over its cut in iteration t."""
     if not hasattr(trial.algorithm, "decision"):
         return True
     points, centers = trial.problem.points, history.centers[t]
     scores, cuts = trial.algorithm.decision(points, centers, history.assignments[t], t)
     below = np.where(scores < cuts[:, None], scores, -np.inf).max(axis=1)
-    # 4: score and cut are both rounded, in the circuit and in the algorithm
-    return bool((cuts - below > 4 * distance_rounding(points, centers, trial.dtype)).all())
+    error = _ROUNDED_TERMS * distance_rounding(points, centers, trial.dtype)
+    return bool((cuts - below > error).all())
 
 
 def layer_by_layer(trial: Trial) -> Deviation:
     """Return the difference of all layers, each started from the algorithm's centers."""
     spread = trial.problem.spread
     total = sum((one.deviation(spread) for one in compare_layers(trial)), Deviation(problems=0))
-    return replace(total, problems=1)
+    return replace(total, problems=min(total.problems, 1))  # 0 if no layer could be compared
 
 
 def compare_layers(trial: Trial) -> list[ComparedLayer]:
@@ -200,11 +204,13 @@ def compare_layers(trial: Trial) -> list[ComparedLayer]:
 
     Layers from the first one on whose new centers the algorithm leaves undefined are left out.
     """
+    if not isinstance(trial.recipe, Recipe):
+        raise TypeError("a recipe of several stages has no single layer; use free_running")
     n_layers, problem = trial.n_layers, trial.problem
     history = algorithms.run(trial.algorithm, problem.points, problem.centers, n_layers)
     finite = np.isfinite(history.centers).all(axis=(1, 2))
     n_layers = n_layers if finite.all() else int(finite.argmin()) - 1
-    if n_layers == 0:
+    if n_layers <= 0:
         return []
     # numbers of the circuit's dtype: the algorithm starts from the same rounded centers
     starts = torch.tensor(history.centers[:n_layers]).to(trial.dtype).double().numpy()
@@ -248,7 +254,7 @@ def compare_layer(
     trial: Trial, t: int, start: ndarray, attention: ndarray, decoder: ndarray, found: ndarray
 ) -> ComparedLayer:
     """Compare one layer with one iteration; if rounding decides, use the circuit's choice."""
-    assert isinstance(trial.recipe, Recipe)  # one of several stages has no such layer
+    assert isinstance(trial.recipe, Recipe)  # `compare_layers` refuses others
     points, algorithm, dtype = trial.problem.points, trial.algorithm, trial.dtype
     assignments = algorithm.assign(points, start)
     sure = sure_assignments(algorithm, points, start, dtype)
@@ -265,7 +271,8 @@ def compare_layer(
     if hasattr(algorithm, "decision"):
         scores, cuts = algorithm.decision(points, start, chosen, t)
         # scores near the cut: the circuit may keep these points or not
-        near = np.abs(scores - cuts[:, None]) <= 4 * distance_rounding(points, start, dtype)
+        error = _ROUNDED_TERMS * distance_rounding(points, start, dtype)
+        near = np.abs(scores - cuts[:, None]) <= error
         wrong = ((weights > 0) != (decoder > 0)) & ~near
         kept = np.where(near, decoder > 0, weights > 0)
         weights = kept / kept.sum(axis=1, keepdims=True)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-# Most sums, clusters times features, that a program keeps in registers; chosen by hand.
+# Most clusters times features for `move_small`, chosen by hand: a program keeps their sums for each
+# row of its tile, up to 4,096 sums in all or 64 registers per thread.
 _SMALL_SUMS = 128
 
 
@@ -31,8 +32,9 @@ class Tile:
 
 
 # Tiles of the kernel `assign`: (padded features up to, centers up to, tile); the first that fits.
+# Tile(rows, centers, features, warps, stages, programs).
 # Chosen by hand within 99 KiB of shared memory, the least of any supported GPU; tests compile all
-# of them for each generation and compare. Only an H200 was available to run them.
+# of them for each generation and check that they fit. Only an H200 was available to run them.
 ASSIGN: dict[str, tuple[tuple[int, int, Tile], ...]] = {
     "any": (
         (16, 16, Tile(256, 16, 16, 4, 3, 4)),
@@ -82,8 +84,9 @@ class Tiles:
 def choose_tiles(d: int, k: int, table: str = "any") -> Tiles:
     """Return the tiles for d features and k centers, from this table of `ASSIGN`.
 
-    A program of the other kernels works on `cells` numbers, 16 per thread of four warps; chosen by
-    hand. Kernels that compute in float64 take a half or a quarter of that.
+    Sizes of the other kernels were chosen by hand. `prepare` and `measure` work on up to `cells`
+    numbers at a time, 16 per thread of four warps; `move` on half of that, and `decide_few`, which
+    measures four centers at once, on a quarter.
     """
     padded = pad_features(d)
     assign = next(tile for d_, k_, tile in ASSIGN[table] if padded <= d_ and k <= k_)
