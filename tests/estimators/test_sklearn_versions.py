@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 (ALLOWED,) = (r for r in map(Requirement, METADATA["dependencies"]) if r.name == "scikit-learn")
 PINNED = re.search(r"^scikit-learn==(.*)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-CONTRACT = ("contract", "like_sklearn", "documented", "html", "saved", "weights", "what_goes_in")
+CONTRACT = ("contract", "like_sklearn", "documented", "html", "saved", "source", "weights")
 ONLY_HERE = "lloydformer.estimators.parameter_checks"
 
 
@@ -52,6 +52,12 @@ def test_both_bounds_are_given_and_the_pinned_version_is_between():
     assert sorted(bound.operator for bound in ALLOWED.specifier) == ["<", ">="]
     assert PINNED is not None
     assert PINNED[1] in ALLOWED.specifier
+
+
+def test_the_tests_of_the_contract_exist():
+    """The long test below names them; a file that was renamed is noticed here."""
+    for name in CONTRACT:
+        assert (ROOT / "tests" / "estimators" / f"test_{name}.py").is_file(), name
 
 
 def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
