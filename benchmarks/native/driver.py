@@ -89,8 +89,8 @@ MUTANTS = {
     ),
     "bounds of a label that has gone": Mutant(
         "group_search.hpp",
-        "lost = std::min(",
-        "lost = std::max(",
+        "std::min(lost, ",
+        "std::max(lost, ",
         "bounds change a label or a sum",
     ),
     "first center pruned": Mutant(
