@@ -6,6 +6,7 @@
 // its own row and the centers alone, so ranges and threads do not matter.
 #pragma once
 
+#include "screening.hpp"
 #include "tiled_search.hpp"
 #include "tree.hpp"
 
@@ -85,11 +86,28 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
     }
 }
 
+/// `assign` by screening.
+template <class T, class Each>
+void assign_screened(const Rows<T>& rows, Range range, const PackedCenters<T>& centers, Each each) {
+    ScreenedRows<T> screened(rows, centers);
+    PointBlock<T> block(rows);
+    int32_t labels[ScreenedRows<T>::MOST];
+    for (int64_t i = range.start; i < range.stop; i += ScreenedRows<T>::MOST) {
+        const int count = int(std::min<int64_t>(ScreenedRows<T>::MOST, range.stop - i));
+        screened.label(i, count, labels);
+        for (int r = 0; r < count; r += P<T>) {
+            screened.fill(block, r, std::min(P<T>, count - r));
+            each(i + r, block, labels + r);
+        }
+    }
+}
+
 /// Calls each(first row number, block, labels) for the blocks of a range. The memory of `buffer` is
 /// used; a local block is faster, because the compiler knows all that points to it.
 template <class T, class Each>
 inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                    const PackedCenters<T>& centers, Each each) {
+    if (centers.int8 != nullptr) return assign_screened(rows, range, centers, each);
     if (TiledSearch<T>::is_faster(centers)) return assign_in_tiles(rows, range, centers, each);
     PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>];

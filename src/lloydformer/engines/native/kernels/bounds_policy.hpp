@@ -10,17 +10,22 @@ namespace lloydformer::ISA {
 /// run.
 class BoundsPolicy {
   public:
-    BoundsPolicy(int64_t n, int d, int k, int width)
+    /// screened: all centers are compared by screening, those of a group never are.
+    BoundsPolicy(int64_t n, int d, int k, int width, bool screened)
         : n_(double(n)),
           block_(2.0 * width),
           groups_((k + GROUP - 1) / GROUP),
-          all_((double(k) * d + 5.0 * k) / width + 0.5 * d + 15),
+          scores_((double(k) * d + 5.0 * k) / width + 0.5 * d + 15),
+          all_(screened ? (double(k) * d / QUAD + 6.0 * k) / width + 150 : scores_),
           look_(130 + 5.0 * groups_) {}
 
     /// Where a comparison with all centers is cheap, bounds are never used: reading them would cost
     /// as much. Otherwise they are built when at most one label in eight changes, fewer where a
     /// point that bounds do not decide costs more than a comparison.
-    void begin() { few_ = all_ < 40 ? -1 : n_ / 8 * all_ / (all_ + look_), changed_ = n_; }
+    void begin() {
+        few_ = all_ < 40 ? -1 : n_ / 8 * all_ / (all_ + look_) * all_ / scores_;
+        changed_ = n_;
+    }
 
     /// Use existing bounds; build them only if few labels changed.
     bool use_bounds(bool known) const { return known || changed_ <= few_; }
@@ -30,7 +35,7 @@ class BoundsPolicy {
     /// Returns true if a pass with bounds was cheaper than one without. If not, bounds are built
     /// again when half as many points change, so that a fit does not alternate between the two.
     bool keep(const Effort& effort, int64_t changed) {
-        const double comparing = double(effort.comparisons) * block_ * all_ / groups_;
+        const double comparing = double(effort.comparisons) * block_ * scores_ / groups_;
         const double skipping =
             n_ * (4 + 1.5 * groups_) + comparing + double(effort.looked_at) * look_;
         const bool first = double(effort.looked_at) >= n_;
@@ -41,7 +46,9 @@ class BoundsPolicy {
 
   private:
     double n_, block_, groups_;
-    double all_, look_;  // cost of comparing with all centers; of a point that bounds do not decide
+    // Cost of scores with all centers, of comparing with all centers, and of a point that bounds do
+    // not decide.
+    double scores_, all_, look_;
     double few_ = 0, changed_ = 0;
 };
 

@@ -6,10 +6,11 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
-#include "rows.hpp"
+#include "int8.hpp"
 
 namespace lloydformer::ISA {
 
@@ -52,9 +53,10 @@ struct PackedCenters {
     int k, d, width;
     ScoreError<T> error;
     std::vector<T> rows, numbers, squares, lowered;
-    T largest = 0;  // of the squares
+    T largest = 0;                            // of the squares
+    std::shared_ptr<const Int8Centers> int8;  // null: not screened
 
-    PackedCenters(const T* centers, int k, int d)
+    PackedCenters(const T* centers, int k, int d, Screening screening = Screening::never)
         : k(k),
           d(d),
           width(padded<T>(d)),
@@ -67,6 +69,8 @@ struct PackedCenters {
             std::copy_n(centers + int64_t(j) * d, d, &rows[int64_t(j) * width]);
         for (int first = 0; first < k; first += TOGETHER)
             pack(first, std::min(TOGETHER, k - first));
+        if (is_screened(screening, k, d))
+            int8 = std::make_shared<Int8Centers>(rows.data(), k, d, width);
     }
 
     const T* eight(int first) const { return &numbers[int64_t(first) * d]; }

@@ -83,6 +83,7 @@ Rows<T> rows_of(const Points& p) {
                  static_cast<const T*>(p.shift), static_cast<const T*>(p.scale), p.weights,
                  p.directions, p.mapped);
     rows.largest_square = static_cast<T>(std::min<double>(p.largest_square, HUGE_SCORE<T>));
+    rows.screening = static_cast<Screening>(p.screening);
     return rows;
 }
 
@@ -136,8 +137,10 @@ class SessionOf final : public Session {
 };
 
 template <class T>
-std::unique_ptr<Session> dense(const Points& points, int n_threads, int64_t bounds_bytes) {
-    return std::make_unique<SessionOf<Workspace<T>>>(n_threads, rows_of<T>(points), bounds_bytes);
+std::unique_ptr<Session> dense(const Points& points, int n_threads, int64_t bounds_bytes,
+                               int64_t int8_bytes) {
+    return std::make_unique<SessionOf<Workspace<T>>>(n_threads, rows_of<T>(points), bounds_bytes,
+                                                     int8_bytes);
 }
 
 template <class T>
@@ -147,8 +150,10 @@ std::unique_ptr<Session> sparse(const CsrPoints& points, int n_threads) {
     return std::make_unique<SessionOf<CsrWorkspace<T, int32_t>>>(n_threads, points);
 }
 
-std::unique_ptr<Session> session(const Points& points, int n_threads, int64_t bounds_bytes) {
-    return (points.single ? dense<float> : dense<double>)(points, n_threads, bounds_bytes);
+std::unique_ptr<Session> session(const Points& points, int n_threads, int64_t bounds_bytes,
+                                 int64_t int8_bytes) {
+    return (points.single ? dense<float> : dense<double>)(points, n_threads, bounds_bytes,
+                                                          int8_bytes);
 }
 
 std::unique_ptr<Session> csr_session(const CsrPoints& points, int n_threads) {

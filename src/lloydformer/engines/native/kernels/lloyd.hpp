@@ -29,7 +29,7 @@ class Lloyd {
           tree_(Units(rows.n, rows.leaf, int64_t(k) * rows.d), n_threads, totals_),
           ranges_(tree_.units().without_sums()),
           bounds_(rows.n, rows.d, k),
-          policy_(rows.n, rows.d, k, W<T>) {}
+          policy_(rows.n, rows.d, k, W<T>, is_screened(rows.screening, k, rows.d)) {}
 
     /// Finds labels for these centers; `previous` holds those of the last call and is updated.
     /// fresh: the sums start again. written: `labels` may differ from those of the last call.
@@ -49,7 +49,7 @@ class Lloyd {
     /// The labels of a step, and how they change the sums. The caller leaves the result empty.
     Totals& changes(ThreadPool& pool, const T* centers, int32_t* labels, int32_t* previous,
                     bool fresh, bool written) {
-        const PackedCenters<T> packed(centers, k_, rows_.d);
+        const PackedCenters<T> packed(centers, k_, rows_.d, rows_.screening);
         if (fresh) policy_.begin(), bounds_.forget();
         skipped_ = bounded_ && policy_.use_bounds(bounds_.known());
         Totals& found = skipped_ ? step_with_bounds(pool, packed, labels, previous, written)
@@ -204,6 +204,7 @@ class Lloyd {
 /// one call use none: they end before bounds save what it takes to build them.
 template <class T>
 Lloyd<T>& lloyd_for(Workspace<T>& work, int k, bool& fresh, bool bounded = true) {
+    work.copy_to_int8(k);
     if (work.lloyd == nullptr || work.lloyd->k() != k) {
         bounded &= work.bounds_bytes / Bounds<T>::bytes(work.rows.d, k) >= work.rows.n;
         work.lloyd = std::make_unique<Lloyd<T>>(work.rows, k, work.pool.size(), bounded);

@@ -140,7 +140,7 @@ class Folds : public OpenSession {
     Folds(Values points, std::optional<Values> origin, std::optional<Values> shift,
           std::optional<Values> scale, std::optional<Given> weights, bool directions,
           double largest_square, bool mapped, int n_threads, int64_t bounds_bytes, int64_t leaf,
-          const std::string& isa)
+          const std::string& isa, int64_t int8_bytes, int screening)
         : points_(points), weights_(weights) {
         require(points.ndim() == 2 && points.size() > 0, "points: pass (n, d)");
         const int64_t n = points.shape(0), d = points.shape(1);
@@ -151,14 +151,16 @@ class Folds : public OpenSession {
                     "origin, shift, scale: pass (d) in the points' dtype");
         require(!weights || weights->size() == size_t(n), "weights: pass (n)");
         require(leaf > 0, "leaf: pass a number above 0");
+        require(screening >= 0 && screening <= 2, "screening: pass 0, 1 or 2");
         const Points given{points.data(), n,
                            int(d),        single,
                            data(origin),  data(shift),
                            data(scale),   weights ? weights->data() : nullptr,
                            directions,    largest_square,
-                           mapped,        leaf};
+                           mapped,        leaf,
+                           screening};
         nb::gil_scoped_release free;
-        session_ = choose(isa).kernels->session(given, n_threads, bounds_bytes);
+        session_ = choose(isa).kernels->session(given, n_threads, bounds_bytes, int8_bytes);
     }
 
     nb::object looked_at() { return run("looked_at", nb::kwargs()); }
@@ -276,11 +278,12 @@ NB_MODULE(_kernels, m) {
     nb::class_<Folds, OpenSession>(m, "Folds")
         .def(nb::init<Values, std::optional<Values>, std::optional<Values>, std::optional<Values>,
                       std::optional<Given>, bool, double, bool, int, int64_t, int64_t,
-                      const std::string&>(),
+                      const std::string&, int64_t, int>(),
              nb::arg("points"), nb::arg("origin").none(), nb::arg("shift").none(),
              nb::arg("scale").none(), nb::arg("weights").none(), nb::arg("directions"),
              nb::arg("largest_square"), nb::arg("mapped"), nb::arg("n_threads"),
-             nb::arg("bounds_bytes"), nb::arg("leaf"), nb::arg("isa") = "")
+             nb::arg("bounds_bytes"), nb::arg("leaf"), nb::arg("isa") = "",
+             nb::arg("int8_bytes") = 0, nb::arg("screening") = 0)
         .def("looked_at", &Folds::looked_at,
              "How many points the last `nearest_sums` compared with centers.");
 }

@@ -123,7 +123,7 @@ void run_mutation(Workspace<T>& work, Call& call) {
     for (int j = 0; j < k; j++)
         if (j != dropped)
             for (int f = 0; f < d; f++) others.push_back(T(centers[int64_t(j) * d + f]));
-    const PackedCenters<T> packed(others.data(), k - 1, d);
+    const PackedCenters<T> packed(others.data(), k - 1, d, rows.screening);
     const Units ranges = Units(rows.n, rows.leaf, 1).without_sums();
     std::vector<DrawnRow> found(ranges.count);
     work.pool.run(ranges.count, [&](int u, int) {

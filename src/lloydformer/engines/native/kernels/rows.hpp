@@ -53,6 +53,12 @@ class Prefetch {
     bool near_ = true;
 };
 
+class Int8Rows;
+
+/// When rows are compared with centers by screening (screening.hpp): where it is faster, never, or
+/// always. The last two are for tests; labels are the same.
+enum class Screening { automatic, never, always };
+
 /// Points (n, d): scaled, then centered at an origin, or divided by their norms.
 template <class T>
 class Rows {
@@ -84,6 +90,8 @@ class Rows {
     const int64_t n, leaf;  // rows in all, and in a leaf of the tree of sums
     const int d, width;     // features, and these padded to whole vectors
     T largest_square = 0;   // upper bound of |x|^2
+    Screening screening = Screening::automatic;
+    const Int8Rows* int8 = nullptr;  // a copy of all rows in int8, if there is one
 
     /// Row i after the transformation, padded with zeros.
     void read(int64_t i, T* out) const {
@@ -103,6 +111,7 @@ class Rows {
         Rows rows = *this;
         rows.points_ = copy;
         rows.mapped_ = rows.scaled_ = rows.divide_ = false;
+        rows.int8 = nullptr;
         std::fill(rows.origin_.begin(), rows.origin_.end(), 0);
         return rows;
     }
@@ -223,6 +232,20 @@ class PointBlock {
         transpose_rows();
     }
 
+    /// Rows that were read elsewhere, padded; there are no lanes.
+    void view(const T* rows, int how_many) {
+        count = how_many;
+        transposed_ = false;
+        viewed_ = rows;
+    }
+
+    /// Up to P rows from `start` on, which are read when they are asked for; there are no lanes.
+    void defer(int64_t start, int64_t stop) {
+        start_ = start;
+        count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
+        transposed_ = true;
+    }
+
     /// Reads rows by their numbers.
     void gather(const int64_t* rows, int how_many) {
         count = how_many;
@@ -233,6 +256,7 @@ class PointBlock {
 
     /// A padded row of the block; valid until the next call.
     const T* row(int r) {
+        if (viewed_ != nullptr) return viewed_ + r * from_->width;
         if (!transposed_) return &rows_[r * from_->width];
         from_->read(start_ + r, one_.data());
         return one_.data();
@@ -265,6 +289,7 @@ class PointBlock {
     const Rows<T>* from_;
     int64_t start_ = 0;
     bool transposed_ = false;  // as it was read: rows are read again if they are needed
+    const T* viewed_ = nullptr;
     Aligned<T> rows_, lanes_, one_;
 };
 

@@ -2,8 +2,8 @@
 // nearest seed, and by how much candidates would reduce them.
 //
 // Before and after, `distances` and `labels` are those of the nearest seed so far, the first of
-// equally near ones. Rows that the triangle inequality rules out are skipped; they would not have
-// changed.
+// equally near ones. Rows that the triangle inequality rules out are skipped, and where there is a
+// copy of the rows in int8, candidates that its products rule out; nothing would have changed.
 #pragma once
 
 #include "workspace.hpp"
@@ -21,6 +21,71 @@ inline void distances_to(const T* lanes, int d, const T* center, V<T> (&away)[2]
         }
 }
 
+/// Finds the candidates that may be nearer to a row than its seed, by products in int8.
+template <class T>
+class CandidateScreen {
+  public:
+    static constexpr int ROWS = 8;  // at a time: as many sums hide how long an addition takes
+
+    /// Precondition: at most TILE_CENTERS candidates.
+    CandidateScreen(const Int8Rows& rows, const T* candidates, int m, int d)
+        : rows_(rows),
+          m_(m),
+          centers_(candidates, m, d, d),
+          // Distances in T have a relative error of d + 2 roundings.
+          up_(1 + (d + 8) * double(std::numeric_limits<T>::epsilon())) {}
+
+    /// Calls near(position, candidate) for rows of a list and candidates that may be nearer to them
+    /// than `distances`, in the order of the positions.
+    template <class Near>
+    void run(const std::vector<int64_t>& list, const T* distances, Near near) const {
+        int64_t numbers[ROWS];
+        for (size_t p = 0; p < list.size(); p += ROWS) {
+            const int count = int(std::min<size_t>(ROWS, list.size() - p));
+            for (int r = 0; r < ROWS; r++) numbers[r] = list[p + std::min(r, count - 1)];
+            for (size_t next = p + 2 * ROWS; next < std::min(p + 3 * ROWS, list.size()); next++)
+                __builtin_prefetch(rows_.bytes_of(list[next]));
+            for (int v = 0; v * W<float> < m_; v++) {
+                I<float> sums[ROWS];
+                if (centers_.fast)
+                    multiply_rows<true>(rows_, numbers, centers_, v, sums);
+                else
+                    multiply_rows<false>(rows_, numbers, centers_, v, sums);
+                for (int r = 0; r < count; r++)
+                    for (unsigned found = compare(numbers[r], distances[numbers[r]], v, sums[r]);
+                         found != 0; found &= found - 1)
+                        near(int64_t(p) + r, v * W<float> + __builtin_ctz(found));
+            }
+        }
+    }
+
+  private:
+    /// One bit for each candidate of a vector. A score is the squared distance less |x|^2, so a
+    /// candidate is farther than d^2 if the lower bound of its score (screening.hpp) is above
+    /// d^2 - |x|^2 and what covers the rounding.
+    unsigned compare(int64_t i, T distance, int v, I<float> sums) const {
+        const Int8Row row = rows_.row(i, centers_.unit);
+        const double square = rows_.square(i, centers_.unit),
+                     now = double(distance) * centers_.unit * centers_.unit * up_;
+        if (!(row.scale < 0x1p40f) || now > 0x1p100) return ALL;
+        const double share = 32 * double(Int8Centers::ROUNDING);
+        const float limit = float(now - square + share * (now + square) + 0x1p-100);
+        const int j = v * W<float>;
+        const V<float> gap =
+            row.error * load(&centers_.norm[j]) + row.norm * load(&centers_.error[j]);
+        const V<float> low =
+            load(&centers_.lowered[j]) -
+            row.scale * (__builtin_convertvector(sums, V<float>) * load(&centers_.step[j]) + gap);
+        return bits_at_most(low, splat(limit)) & ALL >> std::max(0, j + W<float> - m_);
+    }
+
+    static constexpr unsigned ALL = (1u << (W<float> - 1)) * 2 - 1;
+    const Int8Rows& rows_;
+    int m_;
+    Int8Centers centers_;
+    double up_;
+};
+
 /// The seeds so far. A point keeps its seed if the new seed is at least twice as far from that seed
 /// as the point is, so only points near a new seed are compared with it. `labels` hold the number
 /// of each point's seed.
@@ -35,12 +100,19 @@ class Seeding {
     /// `leaf` rows. first: there are no other seeds.
     void add_seed(ThreadPool& pool, const T* seed, bool first, T* distances, int32_t* labels,
                   int64_t leaf, double* masses) {
-        if (first) seeds_.clear();
-        const std::vector<T> reach = reaches(seed, 1);
+        if (first) seeds_.clear(), nearer_.clear();
+        const int candidate = find_candidate(seed, leaf);
+        const std::vector<T> reach = candidate < 0 ? reaches(seed, 1) : std::vector<T>();
+        const int32_t label = int32_t(seeds_.size() / rows_.d);
         seeds_.insert(seeds_.end(), seed, seed + rows_.d);
-        const int32_t label = int32_t(reach.size());
         pool.run(int((rows_.n + leaf - 1) / leaf), [&](int number, int) {
             const int64_t start = number * leaf, stop = std::min(rows_.n, start + leaf);
+            if (candidate >= 0) {
+                for (const auto& [row, away] : nearer_[number][candidate])
+                    distances[row] = away, labels[row] = label;
+                masses[number] = mass(distances, start, stop);
+                return;
+            }
             if (first) std::fill(distances + start, distances + stop, HUGE_SCORE<T>);
             PointBlock<T> block(rows_);
             const auto near = nearby(reach, distances, labels, {start, stop});
@@ -53,12 +125,15 @@ class Seeding {
             });
             masses[number] = mass(distances, start, stop);
         });
+        nearer_.clear();
     }
 
     /// By how much the sum of w d^2 would shrink with each of m candidates as a new seed.
     Numbers gains(ThreadPool& pool, const T* candidates, int m, const T* distances,
-                  const int32_t* labels) const {
+                  const int32_t* labels) {
         const std::vector<T> reach = reaches(candidates, m);
+        nearer_.clear();
+        if (is_screened(m)) return screened_gains(pool, candidates, m, reach, distances, labels);
         return fold(pool, rows_, m, [&](Range) {
             return [&, block = PointBlock<T>(rows_)](Numbers& gain, Range leaf) mutable {
                 const auto near = nearby(reach, distances, labels, leaf);
@@ -106,6 +181,83 @@ class Seeding {
     }
 
   private:
+    // Seeds from which on candidates are screened: before, each is the nearest of many rows.
+    static constexpr int64_t FEW_SEEDS = 8;
+
+    bool is_screened(int m) const {
+        return rows_.int8 != nullptr && m <= TILE_CENTERS &&
+               int64_t(seeds_.size()) >= FEW_SEEDS * rows_.d;
+    }
+
+    /// `gains` by screening. Also notes the rows that each candidate is nearer to, and how near:
+    /// one of the candidates will be the next seed. Sums have the bits of `gains`, which adds up
+    /// blocks of the rows that `nearby` finds: here as well, and rows that are ruled out would have
+    /// added 0.
+    Numbers screened_gains(ThreadPool& pool, const T* candidates, int m,
+                           const std::vector<T>& reach, const T* distances, const int32_t* labels) {
+        const CandidateScreen<T> screen(*rows_.int8, candidates, m, rows_.d);
+        last_.assign(candidates, candidates + int64_t(m) * rows_.d);
+        nearer_.assign((rows_.n + rows_.leaf - 1) / rows_.leaf, std::vector<RowsNearer>(m));
+        return fold(pool, rows_, m, [&](Range) {
+            return [&, block = PointBlock<T>(rows_)](Numbers& gain, Range leaf) mutable {
+                const auto near = nearby(reach, distances, labels, leaf);
+                std::vector<std::vector<int64_t>> places(m);
+                screen.run(near, distances, [&](int64_t p, int c) { places[c].push_back(p); });
+                for (int c = 0; c < m; c++) {
+                    const T* candidate = candidates + int64_t(c) * rows_.d;
+                    RowsNearer& found = nearer_[leaf.start / rows_.leaf][c];
+                    gain[c] += gain_of(candidate, near, places[c], block, distances, found);
+                }
+            };
+        });
+    }
+
+    /// The gain of one candidate from rows near[p] for the places p; appends those that it is
+    /// nearer to.
+    typedef std::vector<std::pair<int64_t, T>> RowsNearer;
+    double gain_of(const T* candidate, const std::vector<int64_t>& near,
+                   const std::vector<int64_t>& places, PointBlock<T>& block, const T* distances,
+                   RowsNearer& found) const {
+        double gain = 0;
+        T less[P<T>]{}, weight[P<T>]{}, away[P<T>];
+        int64_t numbers[P<T>], current = -1;  // the block of `near` that is added up
+        const auto finish = [&] {
+            V<T> total{};
+            for (int h = 0; h < 2; h++) total += load(less + h * W<T>) * load(weight + h * W<T>);
+            gain += sum<T>(total);
+            std::fill_n(less, P<T>, T(0)), std::fill_n(weight, P<T>, T(0));
+        };
+        for (size_t first = 0; first < places.size(); first += P<T>) {
+            const int count = int(std::min<size_t>(P<T>, places.size() - first));
+            for (int r = 0; r < count; r++) numbers[r] = near[places[first + r]];
+            for (size_t next = first + P<T>; next < std::min(first + 2 * P<T>, places.size());
+                 next++)
+                rows_.prefetch(near[places[next]]);
+            block.gather(numbers, count);
+            measure(block.lanes(), candidate, away);
+            for (int r = 0; r < count; r++) {
+                const T now = distances[numbers[r]];
+                if (!(away[r] < now)) continue;
+                const int64_t p = places[first + r];
+                if (p / P<T> != current && current >= 0) finish();
+                current = p / P<T>;
+                less[p % P<T>] = now - away[r];
+                weight[p % P<T>] = T(rows_.weight(numbers[r]));
+                found.emplace_back(numbers[r], away[r]);
+            }
+        }
+        if (current >= 0) finish();
+        return gain;
+    }
+
+    /// The candidate of the last `gains` that this seed is; -1 if it is none, or nothing is known.
+    int find_candidate(const T* seed, int64_t leaf) const {
+        if (nearer_.empty() || leaf != rows_.leaf) return -1;
+        for (size_t c = 0; c < nearer_[0].size(); c++)
+            if (std::equal(seed, seed + rows_.d, &last_[c * rows_.d])) return int(c);
+        return -1;
+    }
+
     /// The first rows at which the running sum of w d^2 exceeds fractions of the total.
     void draw(const double* fractions, int count, const T* distances, int64_t* drawn) const {
         std::vector<double> reached(rows_.n);
@@ -182,6 +334,8 @@ class Seeding {
 
     const Rows<T>& rows_;
     std::vector<T> seeds_;
+    std::vector<T> last_;                          // candidates of the last `gains`
+    std::vector<std::vector<RowsNearer>> nearer_;  // by leaf and candidate
 };
 
 template <class T>
@@ -201,6 +355,7 @@ void run_new_seed(Workspace<T>& work, Call& call) {
     const int64_t n_leaves = (rows.n + rows.leaf - 1) / rows.leaf;
     double* masses = call.out<double>("masses", "(n_leaves)", {n_leaves});
     Call::require(first || !seeding_of(work).empty(), "first", "pass True: there is no seed yet");
+    if (first) work.copy_for_seeding();
     work.labels_written = true;
     seeding_of(work).add_seed(work.pool, seed, first, distances, labels, rows.leaf, masses);
 }

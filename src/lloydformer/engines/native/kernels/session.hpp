@@ -21,6 +21,7 @@ struct Points {
     double largest_square;               // upper bound of |x|^2 after the transformation
     bool mapped;                         // from a file
     int64_t leaf;                        // rows of a leaf of the tree of sums
+    int screening;                       // 0: where it is faster, 1: never, 2: always
 };
 
 /// A CSR matrix (n, d) of float32 or float64. Within a row features ascend, each once.
@@ -62,8 +63,10 @@ struct Batch {
 };
 
 struct Kernels {
-    /// bounds_bytes: upper limit of the memory of bounds; 0 turns them off.
-    std::unique_ptr<Session> (*session)(const Points&, int n_threads, int64_t bounds_bytes);
+    /// bounds_bytes, int8_bytes: upper limits of the memory of bounds and of a copy of the rows in
+    /// int8; 0 turns them off.
+    std::unique_ptr<Session> (*session)(const Points&, int n_threads, int64_t bounds_bytes,
+                                        int64_t int8_bytes);
     std::unique_ptr<Session> (*csr_session)(const CsrPoints&, int n_threads);
     void (*solve)(const Batch&, int n_threads);
     int (*bytes_of_bounds)(bool single, int d, int k);  // for each point

@@ -41,18 +41,38 @@ struct Workspace {
     ThreadPool pool;
     Aligned<T> directions;
     Rows<T> rows;
-    int64_t bounds_bytes;
+    int64_t bounds_bytes, int8_bytes;
+    std::unique_ptr<Int8Rows> int8;
     std::unique_ptr<Lloyd<T>> lloyd;  // null: `previous` was written by another kernel
     std::unique_ptr<Seeding<T>> seeding;
     std::unique_ptr<Relocation<T>> relocation;
     std::unique_ptr<MedoidSearch<T>> medoid_search;
     bool labels_written = false;  // by a kernel other than `nearest_sums` since its last call
 
-    Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes)
+    Workspace(int n_threads, const Rows<T>& rows, int64_t bounds_bytes, int64_t int8_bytes)
         : pool(n_threads),
           directions(few_directions(rows)),
           rows(directions.empty() ? rows : rows.read_from(directions.data())),
-          bounds_bytes(bounds_bytes) {}
+          bounds_bytes(bounds_bytes),
+          int8_bytes(int8_bytes) {}
+
+    /// Copies the rows in int8 if they are to be compared with k centers by screening, and there is
+    /// memory for the copy.
+    void copy_to_int8(int k) {
+        if (is_screened(rows.screening, k, rows.d)) copy_to_int8();
+    }
+
+    /// The same for candidates of seeds.
+    void copy_for_seeding() {
+        if (seeds_are_screened(rows.screening, rows.d)) copy_to_int8();
+    }
+
+    void copy_to_int8() {
+        if (int8 != nullptr) return;
+        if (int8_bytes / Int8Rows::bytes(rows.d) < rows.n) return;
+        int8 = std::make_unique<Int8Rows>(pool, rows);
+        rows.int8 = int8.get();
+    }
 
     /// Forgets what an interrupted kernel may have left half done.
     void reset() {
@@ -62,7 +82,7 @@ struct Workspace {
 
     PackedCenters<T> centers(Call& call) const {
         const auto centers = call.in<T>("centers", "(k, d)", {ANY, rows.d});
-        return PackedCenters<T>(centers, int(centers.shape[0]), rows.d);
+        return PackedCenters<T>(centers, int(centers.shape[0]), rows.d, rows.screening);
     }
 
     int32_t* labels(Call& call) const { return call.out<int32_t>("labels", "(n)", {rows.n}); }

@@ -1,0 +1,292 @@
+// Labels by screening: int8 products rule out nearly all centers, the few left are compared
+// exactly.
+//
+// Let S_j = |c_j|^2 - 2 x.c_j be the score of a center, in exact arithmetic. With the bound of
+// int8.hpp, and G_j = 2 (|dx| / scale |c_j| + |q| |dc_j|),
+//
+//     low_j = |c_j|^2 - scale (2 step_j q.r_j + G_j)  <=  S_j  <=  low_j + 2 scale G_j.
+//
+// A center whose low_j is above the upper bound of another one is not the nearest. Both sides are
+// computed in float32. Every rounding is a share of |x|^2 or |c_j|^2: those of c_j are covered by
+// `Int8Centers::lowered`; for those of x and of the center i with the least upper bound U, which
+// has |c_i|^2 <= (|x| + |x - c_i|)^2 <= 4 |x|^2 + 2 max(U, 0), `most_score` adds them to U. The
+// nearest center is never ruled out, so labels are those of assign.hpp, bit for bit.
+#pragma once
+
+#include "centers.hpp"
+
+namespace lloydformer::ISA {
+
+/// The nearest of some centers in float64; the first one on ties. `candidates` ascend.
+template <class T>
+int nearest_candidate(const T* row, const PackedCenters<T>& centers, const int32_t* candidates,
+                      int count) {
+    if (count == 1) return candidates[0];
+    constexpr int MOST = 64;
+    const T square = dot(row, row, centers.width), slack = 2 * centers.error.row(square);
+    T scores[MOST], least = HUGE_SCORE<T>;  // lowered; the least upper bound
+    for (int c = 0; c < count; c++) {
+        const int j = candidates[c];
+        scores[c] = centers.lowered[j] - 2 * dot(row, centers.row(j), centers.width);
+        least = std::min(least, scores[c] + 2 * centers.error.center(centers.squares[j]));
+    }
+    ExactSearch<T> search(row, centers, square);
+    int left = 0, last = 0;
+    for (int c = 0; c < count; c++)
+        if (scores[c] - least <= slack) left++, last = candidates[c];
+    if (left == 1) return last;
+    for (int c = 0; c < count; c++)
+        if (scores[c] - least <= slack) search.compare(candidates[c]);
+    return search.nearest;
+}
+
+/// Candidates for the nearest center of each row of a block.
+class Screen {
+  public:
+    static constexpr int ROWS = 96;  // of a block: whole tiles, and whole blocks of points
+    static constexpr int MOST = 32;  // candidates of a row; with more of them it is not screened
+
+    explicit Screen(const Int8Centers& centers)
+        : centers_(centers),
+          // A part of the centers stays in the second cache while all rows of a block pass, half of
+          // 1 MiB. Its lower bounds for a tile of rows fit in there as well.
+          part_(std::min(centers.tiles,
+                         std::max(1, (1 << 18) / (centers.quads * QUAD * TILE_CENTERS)))),
+          sums_(TILE_ROWS * part_ * TILE_CENTERS),
+          least_(TILE_ROWS * part_ * W<float>) {}
+
+    /// Finds candidates for `count` rows, whose bytes are `stride` apart; whole tiles of them can
+    /// be read. Scales are in the unit of the centers.
+    void run(const uint8_t* bytes, int stride, const Int8Row* rows, int count) {
+        bytes_ = bytes, stride_ = stride;
+        for (int r = 0; r < count; r++) found_[r] = {0, Int8Centers::FILLER};
+        for (int first = 0; first < centers_.tiles; first += part_) {
+            const int last = std::min(first + part_, centers_.tiles);
+            for (int r = 0; r < count; r += TILE_ROWS) {
+                // The last tile may hold other bytes: nothing reads what they give.
+                if (centers_.fast)
+                    compare<true>(rows, r, std::min(TILE_ROWS, count - r), first, last);
+                else
+                    compare<false>(rows, r, std::min(TILE_ROWS, count - r), first, last);
+            }
+        }
+        for (int r = 0; r < count; r++) found_[r].drop_beyond();
+    }
+
+    /// The number of candidates of row r; 0 if they are too many, or the row is too far away.
+    int count(int r) const { return found_[r].count > MOST ? 0 : found_[r].count; }
+    const int32_t* candidates(int r) const { return found_[r].centers; }
+
+  private:
+    struct Found {
+        int count;
+        float most;  // no score above it is the least one
+        int32_t centers[MOST];
+        float low[MOST];
+
+        void add(int center, float bound) {
+            if (count == MOST) drop_beyond();
+            if (count < MOST) centers[count] = center, low[count] = bound;
+            count = std::min(count + 1, MOST + 1);
+        }
+
+        /// Drops candidates that a later part of the centers has ruled out.
+        void drop_beyond() {
+            if (count > MOST) return;
+            int left = 0;
+            for (int c = 0; c < count; c++)
+                if (low[c] <= most) centers[left] = centers[c], low[left++] = low[c];
+            count = left;
+        }
+    };
+
+    // Rows that are so far beyond all centers that float32 cannot tell these apart.
+    static constexpr float FAR = 0x1p40f;
+
+    /// Upper bound of the least score, from U = min_j low_j + 2 scale G_j and |x|^2.
+    static float most_score(float upper, float square) {
+        return upper + Int8Centers::ROUNDING * (16 * square + 8 * std::abs(upper)) + 0x1p-100f;
+    }
+
+    /// Compares up to TILE_ROWS rows with tiles of centers.
+    template <bool Fast>
+    [[gnu::noinline]] void compare(const Int8Row* all, int start, int count, int first, int last) {
+        const Int8Row* rows = all + start;
+        // The largest error and norm of these rows hold for all of them, and hardly differ.
+        Shared most{0, 0};
+        float scale[TILE_ROWS]{};
+        for (int r = 0; r < count; r++) {
+            if (rows[r].scale < FAR) scale[r] = rows[r].scale;
+            most.error = std::max(most.error, rows[r].error);
+            most.norm = std::max(most.norm, rows[r].norm);
+        }
+        // Copies of addresses: otherwise they are read again after every store.
+        const uint8_t* bytes = bytes_ + int64_t(start) * stride_;
+        const Int8Centers& centers = centers_;
+        int32_t* sums = sums_.data();
+        float* least = least_.data();
+        const int apart = part_;
+        for (int tile = first; tile < last; tile++) {
+            multiply_tile<Fast>(bytes, stride_, centers, tile, sums, apart * TILE_CENTERS);
+            // Read from memory again: there are not enough registers to keep them, and a second
+            // copy of them would be stored.
+            asm volatile("" ::: "memory");
+            const Terms terms(centers, tile * TILE_CENTERS, most);
+#pragma GCC unroll 8
+            for (int r = 0; r < TILE_ROWS; r++) {
+                const int32_t* own = sums + r * apart * TILE_CENTERS;
+                V<float> lowest = terms.low(own, 0, scale[r]);
+#pragma GCC unroll 8
+                for (int v = 1; v < TILE_VECTORS; v++)
+                    lowest = min<float>(lowest, terms.low(own, v, scale[r]));
+                store(least + r * apart * W<float>, lowest);
+            }
+            sums += TILE_CENTERS, least += W<float>;
+        }
+        for (int r = 0; r < count; r++) {
+            Found& found = found_[start + r];
+            if (rows[r].scale < FAR)
+                collect(found, r, rows[r], most, first, last);
+            else
+                found.count = MOST + 1;
+        }
+    }
+
+    /// The largest |dx| / scale and |q| of a tile of rows.
+    struct Shared {
+        float error, norm;
+    };
+
+    /// What the lower bounds of a tile of centers have in common for a tile of rows.
+    struct Terms {
+        V<float> square[TILE_VECTORS], step[TILE_VECTORS], gap[TILE_VECTORS];
+
+        Terms(const Int8Centers& centers, int j, Shared rows) {
+#pragma GCC unroll 8
+            for (int v = 0; v < TILE_VECTORS; v++, j += W<float>) {
+                square[v] = load(&centers.lowered[j]), step[v] = load(&centers.step[j]);
+                gap[v] = rows.error * load(&centers.norm[j]) + rows.norm * load(&centers.error[j]);
+            }
+        }
+
+        V<float> low(const int32_t* sums, int v, float scale) const {
+            const I<float> own =
+                (I<float>)load(reinterpret_cast<const float*>(sums) + v * W<float>);
+            return square[v] - scale * (__builtin_convertvector(own, V<float>) * step[v] + gap[v]);
+        }
+    };
+
+    /// Adds the centers of some tiles that may be the nearest of row r.
+    void collect(Found& found, int r, const Int8Row& row, Shared most, int first, int last) {
+        const float* least = &least_[r * part_ * W<float>];
+        const int32_t* sums = &sums_[r * part_ * TILE_CENTERS];
+        V<float> lowest = load(least);
+        for (int t = 1; t < last - first; t++)
+            lowest = min<float>(lowest, load(least + t * W<float>));
+        const float low = ISA::least<float>(lowest), length = row.scale * (row.norm + row.error);
+        int t = 0;
+        while (bits_at_most(load(least + t * W<float>), splat(low)) == 0) t++;
+        const Terms terms(centers_, (first + t) * TILE_CENTERS, most);
+        V<float> upper = splat(Int8Centers::FILLER);
+        for (int v = 0; v < TILE_VECTORS; v++)
+            upper = min<float>(upper, terms.low(sums + t * TILE_CENTERS, v, row.scale) +
+                                          2 * row.scale * terms.gap[v]);
+        found.most = std::min(found.most, most_score(ISA::least<float>(upper), length * length));
+        const V<float> limit = splat(found.most);
+        for (t = 0; t < last - first; t++) {
+            if (bits_at_most(load(least + t * W<float>), limit) == 0) continue;
+            const int j = (first + t) * TILE_CENTERS;
+            const Terms terms(centers_, j, most);
+#pragma GCC unroll 8
+            for (int v = 0; v < TILE_VECTORS; v++) {
+                const V<float> low = terms.low(sums + t * TILE_CENTERS, v, row.scale);
+                for (unsigned near = bits_at_most(low, limit); near != 0; near &= near - 1)
+                    found.add(j + v * W<float> + __builtin_ctz(near), low[__builtin_ctz(near)]);
+            }
+        }
+    }
+
+    const Int8Centers& centers_;
+    int part_;  // tiles
+    const uint8_t* bytes_ = nullptr;
+    int stride_ = 0;
+    // Of a tile of rows with a part of the centers: sums of products, and in each tile the least
+    // lower bound, lane by lane.
+    Aligned<int32_t> sums_;
+    Aligned<float> least_;
+    Found found_[ROWS];
+};
+
+/// Rows of a range, block by block, with their candidates. Rows are rounded to int8 when they are
+/// read, unless there is a copy of them.
+template <class T>
+class ScreenedRows {
+  public:
+    static constexpr int MOST = Screen::ROWS;
+
+    ScreenedRows(const Rows<T>& rows, const PackedCenters<T>& centers)
+        : rows_(rows),
+          centers_(centers),
+          screen_(*centers.int8),
+          stride_(Int8Rows::stride_for(rows.d)) {
+        if (rows.int8 != nullptr) {
+            one_.resize(rows.width);
+            return;
+        }
+        read_.resize(MOST * rows.width + stride_);  // `round_row` reads whole vectors of float32
+        scaled_.resize(stride_), bytes_.resize(MOST * stride_);
+    }
+
+    /// Finds the labels of `count` rows from `start` on, at most MOST.
+    void label(int64_t start, int count, int32_t* labels) {
+        start_ = start;
+        const double unit = centers_.int8->unit;
+        for (int r = 0; r < count; r++) {
+            if (rows_.int8 != nullptr) {
+                rounded_[r] = rows_.int8->row(start + r, unit);
+                continue;
+            }
+            rows_.read(start + r, &read_[r * rows_.width]);
+            rounded_[r] =
+                round_row(&read_[r * rows_.width], T(unit), scaled_, &bytes_[r * stride_]);
+        }
+        screen_.run(rows_.int8 != nullptr ? rows_.int8->bytes_of(start) : bytes_.data(), stride_,
+                    rounded_, count);
+        for (int r = 0; r < count; r++) {
+            const int n_candidates = screen_.count(r);
+            labels[r] =
+                n_candidates == 1 ? screen_.candidates(r)[0]
+                : n_candidates == 0
+                    ? nearest_exactly(row(r), centers_)
+                    : nearest_candidate(row(r), centers_, screen_.candidates(r), n_candidates);
+        }
+    }
+
+    /// Row r of the last block, padded; valid until the next call.
+    const T* row(int r) {
+        if (rows_.int8 == nullptr) return &read_[r * rows_.width];
+        rows_.read(start_ + r, one_.data());
+        return one_.data();
+    }
+
+    /// `count` rows of the last block from its r-th on, as a block of points.
+    void fill(PointBlock<T>& block, int r, int count) {
+        if (rows_.int8 == nullptr)
+            block.view(&read_[r * rows_.width], count);
+        else
+            block.defer(start_ + r, start_ + r + count);
+    }
+
+  private:
+    const Rows<T>& rows_;
+    const PackedCenters<T>& centers_;
+    Screen screen_;
+    int stride_;
+    int64_t start_ = 0;
+    Int8Row rounded_[MOST];
+    Aligned<T> read_, one_;
+    Aligned<float> scaled_;
+    Aligned<uint8_t> bytes_;
+};
+
+}  // namespace lloydformer::ISA
