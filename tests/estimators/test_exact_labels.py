@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import lloydformer as lf
 
@@ -142,3 +143,37 @@ def test_rows_of_another_precision_are_compared_with_the_fitted_centers():
         for engine in ("native", "chunked"):
             labels = model.set_params(engine=engine).predict(X.astype(given))
             assert_nearest(labels, exact_squares(X.astype(given), model.cluster_centers_), 4)
+
+
+@pytest.mark.parametrize("engine", ["native", "chunked"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        lf.RelocatingKMeans(12, random_state=0),
+        lf.TrimmedKMeans(12, n_init=1, random_state=0),
+        lf.SoftKMeans(12, n_init=1, max_iter=5, random_state=0),
+        lf.RobustKMeans(12, n_init=1, max_iter=5, random_state=0),
+        lf.KMedoids(12, random_state=0),
+        lf.KMeans(12, batch_size=64, n_init=1, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_other_estimators_end_with_the_same_assignment(model, engine):
+    X = draw_far_groups(np.random.default_rng(5), 400, 3).astype(np.float32)
+    model = clone(model).set_params(engine=engine).fit(X)
+    squares = exact_squares(X, model.cluster_centers_)
+    kept = model.labels_ >= 0  # trimmed rows have -1
+    assert_nearest(model.labels_[kept], squares[kept], 3)
+    assert_nearest(model.predict(X), squares, 3)
+    nearest = np.sqrt(np.vectorize(as_float)(squares.min(axis=1)))
+    np.testing.assert_allclose(model.distances_to_centers(X), nearest, rtol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["native", "chunked"])
+def test_labels_of_a_partial_fit(engine):
+    X = draw_far_groups(np.random.default_rng(6), 400, 3).astype(np.float32)
+    model = lf.KMeans(12, init=X[:12], engine=engine).partial_fit(X)
+    squares = exact_squares(X, model.cluster_centers_)
+    assert_nearest(model.labels_, squares, 3)
+    assert model.inertia_ == pytest.approx(as_float(squares.min(axis=1).sum()), rel=1e-6)

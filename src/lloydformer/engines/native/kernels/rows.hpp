@@ -98,9 +98,9 @@ class Rows {
         if (divide_) normalise(out);
     }
 
-    /// Row i in float64, padded with zeros: scaled in T, or divided by its norm in T; from neither
-    /// if nothing of that is asked for, so that no digit is lost. Less the origin if `centered`,
-    /// rounded once, by 2^-53 of the result. `scratch`: (width).
+    /// Row i in float64, padded with zeros. It is scaled or divided by its norm in T, if rows are;
+    /// others are the stored numbers, without rounding. `centered`: less the origin, which rounds
+    /// by at most 2^-53 of the result. `scratch`: (width).
     void read_exactly(int64_t i, bool centered, T* scratch, double* out) const {
         const T* x = points_ + i * d;
         if (divide_) {
