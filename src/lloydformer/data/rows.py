@@ -70,23 +70,25 @@ class Rows(Protocol):
         engines/native/kernels/centers.hpp, with the proof. It holds for any order of additions.
         The other rows are compared by differences in float64; on ties the first center wins.
         """
-        held = torch.finfo(centers.dtype)
-        roundings = centers.shape[1] + 8
-        scores, of_center = self.scores(centers), torch.linalg.vecdot(centers, centers)
-        of_center, of_row = (
-            2 * roundings * held.eps * of_center,
-            roundings * (held.eps * self.squared_norms() + held.tiny),
-        )
-        limit = (scores + of_center).amin(dim=1) + 2 * of_row
-        possible = scores - of_center <= limit[:, None]
-        labels = scores.min(dim=1).indices
+        held, roundings = torch.finfo(centers.dtype), centers.shape[1] + 8
+        sizes, norms = torch.linalg.vecdot(centers, centers), self.squared_norms()
+        of_center = 2 * roundings * held.eps * sizes
+        of_row = roundings * (held.eps * norms + held.tiny)
+        # At most of_row above the true scores, and at most of_row + 2 of_center below them.
+        lowered = self.scores(centers).sub_(of_center)
+        least, labels = lowered.min(dim=1)
+        possible = lowered <= (least + 2 * (of_center[labels] + of_row))[:, None]
         undecided = (possible.sum(dim=1) > 1).nonzero()[:, 0]
         # So many rows that their differences to all centers are _PAIRS or fewer.
         for rows in torch.split(undecided, max(1, _PAIRS // len(centers))):
             row, near = possible[rows].nonzero().unbind(dim=1)
-            difference = self.exact(rows)[row] - returned[near]
+            x, c, first = self.exact(rows)[row], returned[near], returned[0]
+            away = torch.linalg.vecdot(x - c, x - c)
+            # Less |x - first|^2 for rows so far away that all differences are the same number.
+            far = norms.double()[rows[row]] > 2.0**60 * sizes.max().double()
+            away[far] = torch.linalg.vecdot(c - first, c + first - 2 * x)[far]
             squares = torch.full((len(rows), len(centers)), torch.inf).to(returned)
-            squares[row, near] = torch.linalg.vecdot(difference, difference)
+            squares[row, near] = away
             labels[rows] = squares.min(dim=1).indices
         return labels
 
