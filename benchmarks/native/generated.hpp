@@ -47,7 +47,9 @@ struct Generated {
         const auto bell = [&] {
             return std::sqrt(-2 * std::log(1 - unit())) * std::cos(6.283185307179586 * unit());
         };
-        for (T& x : points) x = T(bell());
+        // Multiples of 2^-18: the origin is subtracted without rounding, so that rows in T and in
+        // float64 are the same, and one reference holds for both.
+        for (T& x : points) x = T(std::nearbyint(bell() * 0x1p18) * 0x1p-18);
         for (int64_t i = 0; i < n; i++)
             for (int f = 0; f < d; f++)
                 points[i * d + f] += T(4 * ((i * 7 + f) % (k + 1)) / (k + 1));

@@ -33,8 +33,10 @@ class Distances:
 
     @cached_property
     def exactly(self) -> np.ndarray:
-        """Of labels: ties are decided in float64."""
-        return 4 * (self.given.d + 6) * U * self.squares + 2 * self.read
+        """Of labels: ties are decided in float64, from rows that only a transformation rounds."""
+        data = self.given.data
+        read = self.read if data.scaling is not None or data.directions else 0.0
+        return 4 * (self.given.d + 6) * U * self.squares + 2 * read
 
     @property
     def least(self) -> np.ndarray:

@@ -154,7 +154,10 @@ def _seen(x: np.ndarray, data: TensorBlocks) -> tuple[np.ndarray, np.ndarray]:
     """Rows in float64, and the rounding of a kernel that reads them in the precision of x."""
     eps, kind = np.finfo(x.dtype).eps, x.dtype
     if data.scaling is None and not data.directions:
-        return (x - data.origin.numpy()).astype(np.float64), np.zeros(len(x))
+        # Exact comparisons and distances read rows without rounding, other kernels with it.
+        origin = data.origin.numpy()
+        exact = x.astype(np.float64) - origin.astype(np.float64)
+        return exact, np.abs((x - origin).astype(np.float64) - exact).max(axis=1)
     rows, error = x.astype(np.float64), np.zeros(len(x))
     if data.scaling is not None:
         shift, scale = (v.numpy().astype(kind).astype(float) for v in vars(data.scaling).values())

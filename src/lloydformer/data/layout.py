@@ -91,9 +91,16 @@ class Layout:
 
     def to_row_units(self, centers: Tensor) -> Tensor:
         """Convert centers in the units of the data to the coordinates of the rows, in float64."""
+        return self.to_exact_units(centers) - self.origin
+
+    def to_exact_units(self, centers: Tensor) -> Tensor:
+        """Convert centers in the units of the data to float64, scaled, not relative to the origin.
+
+        Less the origin, both rows and centers may lose digits. So these are the numbers that final
+        labels and distances refer to, and that stored rows are compared with in float64.
+        """
         given = centers.to(self.device).double()
-        scaled = given if self.scaling is None else self.scaling.apply(given)
-        return scaled - self.origin
+        return given if self.scaling is None else self.scaling.apply(given)
 
     def to_data_units(self, centers: Tensor) -> Tensor:
         """Convert centers to the units and the precision of the data; undoes `to_row_units`."""

@@ -18,6 +18,8 @@ from lloydformer.numerics.clusters import add_by_label
 # |x|^2 - 2 x c + |c|^2 has a rounding error of about eps (|x|^2 + |c|^2). A result below 2**-10 of
 # that sum has lost 10 bits or more, and is computed again from the differences.
 _CANCELLED = 2.0**-10
+# The same for |x|^2 - 2 x c + |c|^2 in float64: 33 bits are left, more than a float32 has.
+_CANCELLED_IN_FLOAT64 = 2.0**-20
 # Pairs of points and centers whose differences are held at a time; bounds temporary memory.
 _PAIRS = 1 << 12
 # Rows whose weighted sums are added up in the precision of the rows. Longer products would lose
@@ -38,6 +40,12 @@ class Rows(Protocol):
     def squared_distances(self, centers: Tensor, labels: Tensor) -> Tensor:
         """Return |x_i - c_{label i}|^2, (m,)."""
 
+    def exact(self, indices: Tensor) -> Tensor:
+        """Return some of the rows in float64, dense, scaled, but not relative to the origin."""
+
+    def exact_squares(self, returned: Tensor, labels: Tensor) -> Tensor:
+        """Return |x_i - c_{label i}|^2 in float64, (m,), for centers of `Layout.to_exact_units`."""
+
     def sums(self, labels: Tensor, n_clusters: int, weights: Tensor | None) -> Tensor:
         """Return the sum of w_i x_i over each label, (k, d) in float64."""
 
@@ -53,15 +61,54 @@ class Rows(Protocol):
     def directions(self) -> "Rows":
         """Return these rows divided by their norms; zeros stay zeros."""
 
-    def distances_to_all(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
-        """Return |x_i - c_j|^2, (m, k); small ones by differences, so that equal rows have 0."""
+    def nearest_exactly(
+        self, centers: Float[Tensor, "k d"], returned: Float[Tensor, "k d"]
+    ) -> Int[Tensor, " m"]:
+        """Return the nearest of the centers `returned`, of which `centers` are rounded ones.
+
+        Scores decide where rounding cannot: the bound of their error is that of `ScoreError` in
+        engines/native/kernels/centers.hpp, with the proof. It holds for any order of additions.
+        The other rows are compared by differences in float64; on ties the first center wins.
+        """
+        held, roundings = torch.finfo(centers.dtype), centers.shape[1] + 8
+        sizes, norms = torch.linalg.vecdot(centers, centers), self.squared_norms()
+        of_center = 2 * roundings * held.eps * sizes
+        of_row = roundings * (held.eps * norms + held.tiny)
+        # At most of_row above the true scores, and at most of_row + 2 of_center below them.
+        lowered = self.scores(centers).sub_(of_center)
+        least, labels = lowered.min(dim=1)
+        possible = lowered <= (least + 2 * (of_center[labels] + of_row))[:, None]
+        undecided = (possible.sum(dim=1) > 1).nonzero()[:, 0]
+        # So many rows that their differences to all centers are _PAIRS or fewer.
+        for rows in torch.split(undecided, max(1, _PAIRS // len(centers))):
+            row, near = possible[rows].nonzero().unbind(dim=1)
+            x, c, first = self.exact(rows)[row], returned[near], returned[0]
+            away = torch.linalg.vecdot(x - c, x - c)
+            # Less |x - first|^2 for rows so far away that all differences are the same number.
+            far = norms.double()[rows[row]] > 2.0**60 * sizes.max().double()
+            away[far] = torch.linalg.vecdot(c - first, c + first - 2 * x)[far]
+            squares = torch.full((len(rows), len(centers)), torch.inf).to(returned)
+            squares[row, near] = away
+            labels[rows] = squares.min(dim=1).indices
+        return labels
+
+    def distances_to_all(
+        self, centers: Float[Tensor, "k d"], returned: Float[Tensor, "k d"] | None = None
+    ) -> Float[Tensor, "m k"]:
+        """Return |x_i - c_j|^2, (m, k); small ones by differences, so that equal rows have 0.
+
+        returned: the centers of which `centers` are rounded ones; differences are then in float64.
+        """
         norms = self.squared_norms()[:, None]
         squares = (self.scores(centers) + norms).clamp_(min=0)
         cancelled = squares <= _CANCELLED * (norms + torch.linalg.vecdot(centers, centers))
         for pairs in torch.split(cancelled.nonzero(), _PAIRS):
             points, near = pairs.unbind(dim=1)
-            difference = self.take(points) - centers[near]
-            squares[points, near] = torch.linalg.vecdot(difference, difference)
+            if returned is None:
+                difference = self.take(points) - centers[near]
+            else:
+                difference = self.exact(points) - returned[near]
+            squares[points, near] = torch.linalg.vecdot(difference, difference).to(squares.dtype)
         return squares
 
 
@@ -70,6 +117,7 @@ class DenseRows(Rows):
 
     def __init__(self, points: Float[Tensor, "m d"], origin: Float[Tensor, " d"] | None) -> None:
         self.points = points if origin is None else points - origin
+        self._stored = points
 
     def scores(self, centers: Float[Tensor, "k d"]) -> Float[Tensor, "m k"]:
         squares = torch.linalg.vecdot(centers, centers)
@@ -82,6 +130,15 @@ class DenseRows(Rows):
         self, centers: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
     ) -> Float[Tensor, " m"]:
         difference = self.points - centers[labels]
+        return torch.linalg.vecdot(difference, difference)
+
+    def exact(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
+        return self._stored[indices].double()
+
+    def exact_squares(
+        self, returned: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
+    ) -> Float[Tensor, " m"]:
+        difference = self._stored - returned[labels]
         return torch.linalg.vecdot(difference, difference)
 
     def sums(
@@ -106,7 +163,9 @@ class DenseRows(Rows):
         return self.points[indices]
 
     def part(self, start: int, stop: int) -> "DenseRows":
-        return DenseRows(self.points[start:stop], None)
+        rows = DenseRows(self.points[start:stop], None)
+        rows._stored = self._stored[start:stop]
+        return rows
 
     def directions(self) -> "DenseRows":
         # Divide by the largest value first: squares of the values could overflow or vanish.
@@ -140,6 +199,21 @@ class SparseRows(Rows):
         products = np.bincount(lines, weights=entries, minlength=self.matrix.shape[0])
         squares = torch.linalg.vecdot(centers, centers)[labels] + self.squared_norms()
         return (squares - 2 * torch.from_numpy(products).to(squares.dtype)).clamp(min=0)
+
+    def exact(self, indices: Int[Tensor, " r"]) -> Float[Tensor, "r d"]:
+        return self.take(indices).double()
+
+    def exact_squares(
+        self, returned: Float[Tensor, "k d"], labels: Int[Tensor, " m"]
+    ) -> Float[Tensor, " m"]:
+        exact = SparseRows(self.matrix.astype(np.float64))
+        squares = exact.squared_distances(returned, labels)
+        norms = exact.squared_norms() + torch.linalg.vecdot(returned, returned)[labels]
+        near = (squares <= _CANCELLED_IN_FLOAT64 * norms).nonzero()[:, 0]
+        for rows in torch.split(near, _PAIRS):
+            difference = exact.take(rows) - returned[labels[rows]]
+            squares[rows] = torch.linalg.vecdot(difference, difference)
+        return squares
 
     def sums(
         self, labels: Int[Tensor, " m"], n_clusters: int, weights: Tensor | None

@@ -311,19 +311,22 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             count = count_positive_weights(blocks)
         check_enough_rows(self, count, blocks.layout.n_rows)
 
-    def _centers(self, layout: Layout) -> Tensor:
-        """Return the fitted centers in the coordinates and the precision of the rows.
+    def _centers(self, layout: Layout) -> tuple[Tensor, Tensor]:
+        """Return the fitted centers in the coordinates and the precision of the rows, and exactly.
 
-        They are contiguous: the last bits of a product depend on the memory layout of its factors.
+        The second ones are those of `Layout.to_exact_units`. Both are contiguous: the last bits of
+        a product depend on the memory layout of its factors.
         """
-        placed = layout.to_row_units(to_tensor(self.cluster_centers_)).to(layout.dtype)
-        return placed.clone(memory_format=torch.contiguous_format)
+        fitted = to_tensor(self.cluster_centers_)
+        placed = layout.to_row_units(fitted).to(layout.dtype)
+        exact = layout.to_exact_units(fitted)
+        return placed.clone(memory_format=torch.contiguous_format), exact.contiguous()
 
     def _assign(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
         """Return labels and inertia of other data, by the last assignment of a fit."""
         source = self._read(X, sample_weight, reset=False)
         with choose(self.engine, source.blocks).open(source.blocks) as session:
-            final = self._plan().finish(session, self._centers(session.layout))
+            final = self._plan().finish(session, *self._centers(session.layout))
             (inertia,) = session.layout.apply_weight_unit(final.inertia)
             return source.to_input_kind(session.labels()), inertia
 
@@ -442,19 +445,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return rows.distances(cosine=self._cosine_distances)
         return self._map_leaves(X, self._all_distances)
 
-    def _all_distances(self, rows: Rows, centers: Tensor) -> Tensor:
+    def _all_distances(self, rows: Rows, centers: Tensor, returned: Tensor) -> Tensor:
         """Return the distances (m, k) of rows to all centers."""
-        squares = rows.distances_to_all(centers)
+        squares = rows.distances_to_all(centers, returned)
         # |x - c|^2 = 2 - 2 cos for rows of length 1
         return squares / 2 if self._cosine_distances else squares.sqrt_()
 
-    def _map_leaves(self, X: Any, function: Callable[[Rows, Tensor], Tensor]) -> Any:
-        """Call a function of rows (m, d) and the fitted centers on each leaf of X."""
+    def _map_leaves(self, X: Any, function: Callable[[Rows, Tensor, Tensor], Tensor]) -> Any:
+        """Call a function of rows (m, d) and both of `_centers` on each leaf of X."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         leaves = leaf_ranges(blocks.layout)
-        parts = [function(blocks.read(*leaf), centers) for leaf in leaves]
+        parts = [function(blocks.read(*leaf), *centers) for leaf in leaves]
         return source.to_input_kind(torch.cat(parts))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -614,14 +617,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
         # A second pass over X for the labels: distances to all centers would take n k numbers.
-        own = to_tensor(self.predict(X) if labels is None else labels).to(centers.device)
+        own = to_tensor(self.predict(X) if labels is None else labels).to(blocks.layout.device)
         parts = [
-            self._own_distances(blocks.read(start, stop), centers, own[start:stop].long())
+            self._own_distances(blocks.read(start, stop), *centers, own[start:stop].long())
             for start, stop in leaf_ranges(blocks.layout)
         ]
         return source.to_input_kind(torch.cat(parts))
 
-    def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
+    def _own_distances(self, rows: Rows, centers: Tensor, returned: Tensor, own: Tensor) -> Tensor:
         """Return the distance of each row to its own center; own: numbers of centers, (m,)."""
-        squares = rows.squared_distances(centers, own)
+        squares = rows.exact_squares(returned, own).to(centers.dtype)
         return squares / 2 if self._directions else squares.sqrt()

@@ -459,9 +459,9 @@ class KMedoids(Clusterer):
         check_is_fitted(self)
         return to_input_kind(X, distances_to_medoids(self, X))
 
-    def _all_distances(self, rows: Rows, centers: Tensor) -> Tensor:
+    def _all_distances(self, rows: Rows, centers: Tensor, returned: Tensor) -> Tensor:
         if self.metric != "manhattan":
-            return super()._all_distances(rows, centers)
+            return super()._all_distances(rows, centers, returned)
         assert isinstance(rows, DenseRows)  # sparse ones are only compared by their cosine
         return torch.cdist(rows.points, centers, p=1)
 
@@ -499,9 +499,9 @@ class KMedoids(Clusterer):
         own = every.argmin(axis=1) if labels is None else to_tensor(labels).cpu().numpy()
         return to_input_kind(X, every[np.arange(len(every)), own])
 
-    def _own_distances(self, rows: Rows, centers: Tensor, own: Tensor) -> Tensor:
+    def _own_distances(self, rows: Rows, centers: Tensor, returned: Tensor, own: Tensor) -> Tensor:
         if self.metric != "manhattan":
-            return super()._own_distances(rows, centers, own)
+            return super()._own_distances(rows, centers, returned, own)
         assert isinstance(rows, DenseRows)
         return (rows.points - centers[own]).abs().sum(dim=1)
 

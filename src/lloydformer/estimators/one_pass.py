@@ -43,6 +43,9 @@ class OnePass:
 
     kernels: Any
     centers: np.ndarray
+    """Rounded to the precision of the rows: to check their range."""
+    returned: np.ndarray
+    """As users get them (`Layout.to_exact_units`): those that results belong to."""
     n_rows: int
     directions: bool
     weight_unit: float
@@ -82,7 +85,7 @@ class OnePass:
         The kernel reports whether all values are finite, the largest squared norm, and rows of
         zeros.
         """
-        finite, largest, zero = self.kernels.run(kernel, centers=self.centers, **arguments)
+        finite, largest, zero = self.kernels.run(kernel, returned=self.returned, **arguments)
         if self.directions:
             good = not zero
         else:
@@ -145,6 +148,7 @@ def open_one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass 
     return OnePass(
         opened,
         placed,
+        np.ascontiguousarray(centers),
         n_rows,
         estimator._directions,
         unit,

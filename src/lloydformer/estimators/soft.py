@@ -237,7 +237,7 @@ class SoftKMeans(Tempered):
             return self._map_chunks("predict_proba", X, self.n_clusters)
         gamma = self._gamma
 
-        def shares(rows: Rows, centers: Tensor) -> Tensor:
+        def shares(rows: Rows, centers: Tensor, _: Tensor) -> Tensor:
             scores = rows.scores(centers)
             found = (-gamma * scores).softmax(1)
             if bool(found.isfinite().all()):

@@ -142,7 +142,7 @@ class Streaming(Clusterer):
             centers = layout.to_data_units(new)
             # Centers as the user gets them, rounded: labels belong to those.
             rounded = layout.to_row_units(centers).to(layout.dtype)
-            final = self._plan().finish(session, rounded)
+            final = self._plan().finish(session, rounded, layout.to_exact_units(centers))
             (inertia,) = layout.apply_weight_unit(final.inertia)
             labels = session.labels()
         self.labels_ = source.to_input_kind(labels)

@@ -54,19 +54,35 @@ class NearestDistances(SumFold):
     """Label every point by its nearest center, and store its squared distance to it.
 
     The summary is the sum of w d^2 and the masses (k,).
+
+    Attributes
+    ----------
+    centers : Tensor of shape (k, d)
+        In the coordinates and the precision of the rows.
+    returned : Tensor of shape (k, d) or None
+        The centers that users get, of which `centers` are rounded ones (`Layout.to_exact_units`).
+        Labels and distances are then those of `returned`, by differences in float64 wherever
+        rounding could decide.
     """
 
     centers: Tensor
+    returned: Tensor | None = None
 
     writes: ClassVar[Columns] = ("labels", "distances")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        labels = block.rows.scores(self.centers).min(dim=1).indices
-        block.labels.copy_(labels)
+        rows = block.rows
         # By differences, not from the scores |c|^2 - 2 x c, which cancel for points near a center.
-        block.distances.copy_(block.rows.squared_distances(self.centers, labels))
+        if self.returned is None:
+            labels = rows.scores(self.centers).min(dim=1).indices
+            squares = rows.squared_distances(self.centers, labels)
+        else:
+            labels = rows.nearest_exactly(self.centers, self.returned)
+            squares = rows.exact_squares(self.returned, labels)
+        block.labels.copy_(labels)
+        block.distances.copy_(squares)
         masses = cluster_masses(labels, block.weights, len(self.centers))
-        return weighted_sum(block.distances, block.weights), masses
+        return weighted_sum(squares, block.weights), masses
 
 
 @dataclass(frozen=True)

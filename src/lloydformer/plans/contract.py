@@ -154,9 +154,15 @@ class Plan:
         """Run up to `max_iter` iterations in one engine call; None if the engine cannot do that."""
         return None
 
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        """Label the points by these centers for the last time and measure the result."""
-        inertia = session.fold(NearestDistances(centers))[0].item()
+    def finish(
+        self, session: Session, centers: Tensor, returned: Tensor | None = None
+    ) -> FinalAssignment:
+        """Label the points by these centers for the last time and measure the result.
+
+        returned: the centers (k, d) that users get (`Layout.to_exact_units`), of which `centers`
+        are rounded ones. Labels and distances are then those of `returned`.
+        """
+        inertia = session.fold(NearestDistances(centers, returned))[0].item()
         return FinalAssignment(inertia, inertia)
 
 

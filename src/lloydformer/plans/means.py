@@ -86,12 +86,13 @@ class MeansPlan(Plan):
     ) -> IterationsResult | None:
         return session.run(LloydIterations(centers, tolerance, max_iter, self.square, self._unit))
 
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+    def finish(
+        self, session: Session, centers: Tensor, returned: Tensor | None = None
+    ) -> FinalAssignment:
         # By differences here, not by the identity of `step`: it cancels where points lie far from
         # the origin, and this number is the one that users compare.
-        squares, masses = session.fold(
-            NearestCosines(centers) if self.directions else NearestDistances(centers)
-        )
+        fold = NearestCosines if self.directions else NearestDistances
+        squares, masses = session.fold(fold(centers, returned))
         inertia, *weights = torch.cat([squares[None], masses.clamp(min=0)]).tolist()
         return FinalAssignment(inertia * self._unit, inertia * self._unit, tuple(weights))
 

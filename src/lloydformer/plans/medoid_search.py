@@ -294,13 +294,15 @@ class MedoidSearchPlan(Plan):
     def has_plain_inertia(self) -> bool:  # type: ignore[override]
         return self.metric in ("sqeuclidean", "cosine")
 
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+    def finish(
+        self, session: Session, centers: Tensor, returned: Tensor | None = None
+    ) -> FinalAssignment:
         # Labels and distances of the returned medoids are computed again by folds: a search keeps
         # its own, and its kernels may have rounded them differently.
         if self.metric == "manhattan":
             (loss,) = session.fold(ManhattanDistances(centers))
         else:
-            loss = session.fold(NearestDistances(centers))[0]
+            loss = session.fold(NearestDistances(centers, returned))[0]
             if self.metric == "euclidean":
                 (loss,) = session.fold(DistanceSum())
             elif self.metric == "cosine":

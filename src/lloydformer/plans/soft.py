@@ -95,10 +95,12 @@ class SoftPlan(Plan):
     ) -> IterationsResult | None:
         return session.run(SoftIterations(centers, self.inverse_temperature, tolerance, max_iter))
 
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
+    def finish(
+        self, session: Session, centers: Tensor, returned: Tensor | None = None
+    ) -> FinalAssignment:
         # The loop minimises the free energy; restarts are compared by the inertia of hard labels.
         free_energy = self.step(session, centers, 0).objective
-        inertia = session.fold(NearestDistances(centers))[0]
+        inertia = session.fold(NearestDistances(centers, returned))[0]
         found = torch.stack([inertia, free_energy])
         if not bool(found.isfinite().all()):
             raise ValueError(

@@ -279,8 +279,10 @@ class SymmetricPlan(Plan):
             changed=None,
         )
 
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        squares, masses = session.fold(NearestDistances(centers))
+    def finish(
+        self, session: Session, centers: Tensor, returned: Tensor | None = None
+    ) -> FinalAssignment:
+        squares, masses = session.fold(NearestDistances(centers, returned))
         inertia, *weights = torch.cat([squares[None], masses.clamp(min=0)]).tolist()
         return FinalAssignment(inertia, inertia, tuple(weights))
 

@@ -119,11 +119,16 @@ class TrimmedPlan(Plan):
     has_plain_inertia = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
-        _, masses = session.fold(NearestDistances(centers))
-        squared_radii = find_radii(session, target_masses(masses, self.keep), centers.dtype)
+        return self._step(session, NearestDistances(centers))
+
+    def _step(self, session: Session, nearest: NearestDistances) -> Step:
+        _, masses = session.fold(nearest)
+        squared_radii = find_radii(session, target_masses(masses, self.keep), nearest.centers.dtype)
         sums, kept, objective, changed = session.fold(TrimmedSums(squared_radii))
         return Step(Sums(sums, kept), objective, changed)
 
-    def finish(self, session: Session, centers: Tensor) -> FinalAssignment:
-        objective = self.step(session, centers, 0).objective.item()
+    def finish(
+        self, session: Session, centers: Tensor, returned: Tensor | None = None
+    ) -> FinalAssignment:
+        objective = self._step(session, NearestDistances(centers, returned)).objective.item()
         return FinalAssignment(objective, objective)

@@ -136,8 +136,10 @@ class FitContext:
         """Label the points for the last time, by the centers as users will get them."""
         # Rounded first: labels and inertia must be those of the centers that users get, for which
         # `predict` on the same rows gives the same labels.
-        final = self.session.layout.round_centers(centers)
-        last = self.plan.finish(self.session, final.to(self.session.layout.dtype))
+        layout = self.session.layout
+        final = layout.round_centers(centers)
+        returned = layout.to_exact_units(layout.to_data_units(final))
+        last = self.plan.finish(self.session, final.to(layout.dtype), returned)
         return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses, n_steps)
 
 

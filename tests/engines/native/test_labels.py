@@ -17,8 +17,12 @@ DTYPES = [torch.float32, torch.float64]
 
 
 def exactly(data: TensorBlocks, centers: torch.Tensor) -> np.ndarray:
-    """The nearest center of each row by differences in float64; argmin takes the first."""
-    return _nearest(*(t.double().numpy() for t in (data.read(0, data.n_rows).points, centers)))
+    """The nearest center of each row by differences in float64; argmin takes the first.
+
+    Rows less the origin are not rounded to their own precision.
+    """
+    rows = data.points.double() - data.origin.double()
+    return _nearest(*(t.double().numpy() for t in (rows, centers)))
 
 
 def _nearest(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -112,7 +116,8 @@ def check_to_rounding(points: np.ndarray, centers: np.ndarray, dtype) -> None:
     """No other center is nearer by more than the rounding of float64, in extended precision."""
     data = TensorBlocks(torch.from_numpy(points).to(dtype))
     seen = data.layout.to_row_units(torch.from_numpy(centers).to(dtype)).to(dtype).contiguous()
-    rows, at = (t.numpy().astype(np.longdouble) for t in (data.read(0, data.n_rows).points, seen))
+    exact = data.points.double() - data.origin.double()
+    rows, at = (t.numpy().astype(np.longdouble) for t in (exact, seen))
     squares = np.square(rows[:, None] - at).sum(axis=-1)
     most = squares.min(axis=1) * (1 + 4 * points.shape[1] * np.finfo(np.float64).eps)
     for labels in labelled(data, seen):

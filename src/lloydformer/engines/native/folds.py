@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.tree import tree_levels
@@ -115,11 +116,17 @@ def run_nearest_sums(points: OpenPoints, fold: NearestSums) -> Summary:
 # For unit vectors |x - c|^2 = 2 - 2 cos: the sum of w cos is the mass less half the spread.
 @runs(NearestCosines, finish=lambda fold, raw: (raw[0].sum(), raw[1] - raw[0] / 2))
 @runs(NearestDistances, finish=lambda fold, raw: (raw[0].sum(), raw[1]))
-def run_nearest_distances(points: OpenPoints, fold: NearestDistances) -> Raw:
+def run_nearest_distances(points: OpenPoints, fold: NearestDistances) -> Raw | None:
     columns, k = ("labels", "previous", "distances"), len(fold.centers)
     out = {"spread": k, "masses": k}
-    arguments = {"centers": fold.centers, "fresh": points.fresh}
-    return points.run("nearest_distances", columns, out, **arguments)[1:]
+    centers = {"centers": fold.centers}
+    if fold.returned is not None:
+        if isinstance(points.blocks, TensorBlocks):
+            centers = {"returned": fold.returned}
+        elif not torch.equal(fold.returned, fold.centers.double()):
+            # Centers in float64 of rows in float32, which the kernels for sparse rows cannot hold.
+            return None
+    return points.run("nearest_distances", columns, out, **centers, fresh=points.fresh)[1:]
 
 
 # `instead`: the kernel has counted the changed labels and has replaced the previous ones, so the

@@ -1,9 +1,11 @@
 // Labels of a range of points, by comparing each block with all centers.
 //
 // Labels are exact: those of float64 arithmetic by differences, the first of equally near centers.
-// Scores in T decide where the two best differ by more than their rounding errors together
-// (`ScoreError`); the other points, few of them, are compared again in float64. A label depends on
-// its own row and the centers alone, so ranges and threads do not matter.
+// Rows are read for that from the caller's memory and not rounded to T; centers are those of
+// iterations or returned ones (centers.hpp). Scores in T decide where the two best differ by more
+// than their rounding errors together (`ScoreError`); the other points, few of them, are compared
+// again in float64. A label depends on its own row and the centers alone, so ranges and threads do
+// not matter.
 #pragma once
 
 #include "screening.hpp"
@@ -48,7 +50,7 @@ template <class T>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
                         const BestScores<T>& found, int32_t* labels) {
     settle_ties(block, centers, largest_square, found, centers.error, labels,
-                [&](int r, T) { return nearest_exactly(block.row(r), centers); });
+                [&](int r, T) { return nearest_exactly(block, r, centers); });
 }
 
 /// The centers with the best scores of a block.
@@ -79,7 +81,8 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
             best_labels(search.found(b), labels);
             settle_ties(blocks[b], centers, rows.largest_square, search.found(b), search.error(),
                         labels, [&](int r, T square) {
-                            return search.nearest_exactly(b, r, blocks[b].row(r), square);
+                            const double* row = blocks[b].exact_row(r, centers.centered());
+                            return search.nearest_exactly(b, r, row, square);
                         });
             each(first + b * P<T>, blocks[b], labels);
         }

@@ -7,7 +7,9 @@
 // point.
 //
 // Invariant: for every point, upper + path of its center is at least the distance to it, and
-// lower - path of the group at most that to any other center of the group. All roundings go to the
+// lower - path of the group at most that to any other center of the group. Points are those of
+// the caller, not rounded: `ScoreError` covers that a score sees them rounded. Returned centers
+// (centers.hpp) move to their rounded places and then by their rounding. All roundings go to the
 // safe side: paths are rounded up, bounds by 4e-7 (three units of float32) outwards, and `OUTWARDS`
 // covers that paths are added to bounds and subtracted again, in float32: each bound by its own
 // size, so that a far row does not loosen those of the others.
@@ -87,12 +89,15 @@ class Bounds {
     }
 
     void loosen(const PackedCenters<T>& centers) {
+        // A returned center is at most 1.01 u |c| away from its row in T, u = eps / 2.
+        const double rounding = centers.centered() ? 0 : std::numeric_limits<T>::epsilon();
         std::vector<double> farthest(groups_->count());
         for (int j = 0; j < centers.k; j++) {
             const T* old = &last_[int64_t(j) * centers.width];
             const double moved =
-                std::sqrt(squared_distance_exactly(centers.row(j), old, centers.d)) * per_unit_ *
-                (1 + 1e-12);
+                (std::sqrt(squared_distance_exactly(centers.row(j), old, centers.d)) +
+                 rounding * std::sqrt(double(centers.squares[j]))) *
+                per_unit_ * (1 + 1e-12);
             path_[j] = up(path_[j] + moved);
             farthest[groups_->of(j)] = std::max(farthest[groups_->of(j)], moved);
         }

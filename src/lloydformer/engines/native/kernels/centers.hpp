@@ -3,6 +3,13 @@
 // The score of a center is |c|^2 - 2 x c, the squared distance less |x|^2: one multiplication and
 // addition per feature. On ties the first center is kept. `ScoreError` bounds the error of a score,
 // and decides where labels are computed again in float64.
+//
+// Centers come in two kinds. Those of iterations are numbers in T relative to the origin: that is
+// their definition. Returned ones are those that users get, in float64 and not relative to the
+// origin: scores see them less the origin and rounded to T, while comparisons and distances in
+// float64 see them as they are, and rows as the caller stores them. So a squared distance in
+// float64 is rounded d + 3 times by 2^-53 of itself, however far from the origin row and center
+// are.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +34,12 @@ constexpr int TOGETHER = 8;
 /// is twice this, and 8 more: for the rounding of |c|^2, of |x|^2, of `lowered`, of rows less their
 /// origin and of centers, and for sums of two bounds. Products that underflow lose at most the
 /// smallest normal number each.
+///
+/// So the bound holds for the true row and the true center, of which a score sees rounded ones: a
+/// row less the origin is off by u |x|, a returned center less the origin, rounded to float64 and
+/// then to T, by less than 1.01 u |c|. This changes the score by at most 2 u |x| |c| for the row,
+/// and 2.1 u (|c|^2 + |x| |c|) for the center: together below 2.1 u |x|^2 + 4.2 u |c|^2, where
+/// `unit` has 16 u |x|^2 and 32 u |c|^2 to spare.
 ///
 /// The bound of a pair depends on this row and this center alone: with one bound for all, a single
 /// far row or center would make all pairs too close to call.
@@ -53,7 +66,8 @@ struct PackedCenters {
     int k, d, width;
     ScoreError<T> error;
     std::vector<T> rows, numbers, squares, lowered;
-    T largest = 0;                            // of the squares
+    std::vector<double> exact;  // returned centers, padded rows; empty for those of iterations
+    T largest = 0;              // of the squares
     std::shared_ptr<const Int8Centers> int8;  // null: not screened
 
     PackedCenters(const T* centers, int k, int d, Screening screening = Screening::never)
@@ -73,10 +87,29 @@ struct PackedCenters {
             int8 = std::make_shared<Int8Centers>(rows.data(), k, d, width);
     }
 
+    /// Returned centers.
+    PackedCenters(const double* returned, int k, const Rows<T>& from)
+        : PackedCenters(less_origin(returned, k, from).data(), k, from.d, from.screening) {
+        exact.resize(int64_t(k) * padded<double>(d));
+        for (int j = 0; j < k; j++)
+            std::copy_n(returned + int64_t(j) * d, d, &exact[int64_t(j) * padded<double>(d)]);
+    }
+
     const T* eight(int first) const { return &numbers[int64_t(first) * d]; }
     const T* row(int j) const { return &rows[int64_t(j) * width]; }
 
+    /// True if rows in float64 must be read less the origin to be compared with these centers.
+    bool centered() const { return exact.empty(); }
+    const double* exact_row(int j) const { return &exact[int64_t(j) * padded<double>(d)]; }
+
   private:
+    static std::vector<T> less_origin(const double* returned, int k, const Rows<T>& from) {
+        std::vector<T> placed(int64_t(k) * from.d);
+        for (int64_t at = 0; at < int64_t(placed.size()); at++)
+            placed[at] = T(returned[at] - double(from.origin(int(at % from.d))));
+        return placed;
+    }
+
     void pack(int first, int count) {
         T* to = &numbers[int64_t(first) * d];
         for (int j = 0; j < count; j++) {
@@ -172,58 +205,84 @@ inline BestScores<T> nearest(const T* lanes, const PackedCenters<T>& centers,
     return found;
 }
 
-/// |x - c|^2 in float64.
-template <class T>
-inline double squared_distance_exactly(const T* x, const T* c, int d) {
+/// |x - c|^2 in float64. The order of the additions is the same for every instruction set.
+template <class Row, class Center>
+inline double squared_distance_exactly(const Row* x, const Center* c, int d) {
     double square = 0;
     for (int f = 0; f < d; f++) {
-        const double away = double(x[f]) - c[f];
+        const double away = double(x[f]) - double(c[f]);
         square += away * away;
     }
     return square;
 }
 
-/// |c|^2 - 2 x c in float64.
+/// |x - c|^2 of a row and the center j, by differences in float64; `row` is read as
+/// `PackedCenters::centered` says.
 template <class T>
-inline double score_exactly(const T* x, const T* c, int d) {
+inline double exact_square(const double* row, const PackedCenters<T>& centers, int j) {
+    const auto add_up = [&](const auto* c) {
+        V<double> total{};
+        for (int f = 0; f < padded<double>(centers.d); f += W<double>) {
+            const V<double> away = load(row + f) - as_doubles(c + f);
+            total += away * away;
+        }
+        return sum<double>(total);
+    };
+    return centers.centered() ? add_up(centers.row(j)) : add_up(centers.exact_row(j));
+}
+
+/// |x - c|^2 - |x - b|^2 in float64, for a row that is far from both.
+template <class Row, class Center>
+inline double score_exactly(const Row* x, const Center* c, const Center* b, int d) {
     double total = 0;
-    for (int f = 0; f < d; f++) total += c[f] * (double(c[f]) - 2 * double(x[f]));
+    for (int f = 0; f < d; f++)
+        total += (double(c[f]) - double(b[f])) * (double(c[f]) + double(b[f]) - 2 * double(x[f]));
     return total;
 }
 
 /// Compares a row with centers in float64, in their order, so that the first of equals is found. By
-/// differences; but by scores for a row that is a billion times (2^30) as far from the origin as
-/// the centers: there differences to all centers would be rounded to the same number.
+/// differences; but by scores relative to the first center for a row that is a billion times (2^30)
+/// as far from the origin as the centers: there differences to all centers would be rounded to the
+/// same number. Each center has its own number, so the result does not depend on which others, too
+/// far to be the nearest, are compared.
 template <class T>
 class ExactSearch {
   public:
-    ExactSearch(const T* row, const PackedCenters<T>& centers, T square)
+    /// `row`: read as `PackedCenters::centered` says. `square`: |x|^2 less the origin.
+    ExactSearch(const double* row, const PackedCenters<T>& centers, T square)
         : row_(row), centers_(centers), far_(double(square) > 0x1p60 * double(centers.largest)) {}
 
     void compare(int j) {
-        const double found = far_ ? score_exactly(row_, centers_.row(j), centers_.d)
-                                  : squared_distance_exactly(row_, centers_.row(j), centers_.d);
+        const double found = centers_.centered()
+                                 ? measure(centers_.row(j), centers_.row(0))
+                                 : measure(centers_.exact_row(j), centers_.exact_row(0));
         if (found < best_) best_ = found, nearest = j;
     }
 
     int nearest = 0;
 
   private:
-    const T* row_;
+    template <class Center>
+    double measure(const Center* c, const Center* first) const {
+        return far_ ? score_exactly(row_, c, first, centers_.d)
+                    : squared_distance_exactly(row_, c, centers_.d);
+    }
+
+    const double* row_;
     const PackedCenters<T>& centers_;
     bool far_;
     double best_ = HUGE_SCORE<double>;
 };
 
-/// The nearest center of one row in float64; the first one on ties. Only centers whose scores in T
-/// rounding allows to be the best are compared.
+/// The nearest center of a row in float64; the first one on ties. Only centers whose scores in T
+/// rounding allows to be the best are compared. `exact`: the row as `PackedCenters::centered` says.
 template <class T>
-int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
+int nearest_exactly(const T* row, const double* exact, const PackedCenters<T>& centers) {
     // Centers whose scores are computed before any is compared: `least` is then near the final one,
     // and few centers are compared in float64 that turn out to be too far.
     constexpr int CHUNK = 64;
     const T square = dot(row, row, centers.width), slack = 2 * centers.error.row(square);
-    ExactSearch<T> search(row, centers, square);
+    ExactSearch<T> search(exact, centers, square);
     T scores[CHUNK], least = HUGE_SCORE<T>;  // lowered; the least upper bound
     for (int first = 0; first < centers.k; first += CHUNK) {
         const int count = std::min(CHUNK, centers.k - first);
@@ -237,6 +296,12 @@ int nearest_exactly(const T* row, const PackedCenters<T>& centers) {
             if (scores[j] - least <= slack) search.compare(first + j);
     }
     return search.nearest;
+}
+
+/// The same for point r of a block.
+template <class T>
+int nearest_exactly(PointBlock<T>& block, int r, const PackedCenters<T>& centers) {
+    return nearest_exactly(block.row(r), block.exact_row(r, centers.centered()), centers);
 }
 
 }  // namespace lloydformer::ISA

@@ -135,7 +135,7 @@ class CsrSearch {
         double best = HUGE_SCORE<double>;
         for (int j : candidates_) {
             const double found =
-                far ? score_exactly(expanded_.data(), centers_.row(j), centers_.d)
+                far ? score_exactly(expanded_.data(), centers_.row(j), centers_.row(0), centers_.d)
                     : squared_distance_exactly(expanded_.data(), centers_.row(j), centers_.d);
             if (found < best) best = found, index = j;
         }

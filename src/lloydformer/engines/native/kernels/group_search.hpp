@@ -94,7 +94,7 @@ class Bounds<T>::GroupSearch {
     void decide(int r) {
         const int32_t found = near_[r] < 0 ? own_[r] : groups_.center(int(near_[r]));
         const bool sure = second_[r] - best_[r] > 2 * (error_[r] + margin(found));
-        label_[r] = sure ? found : nearest_exactly(block_.row(r), centers_);
+        label_[r] = sure ? found : nearest_exactly(block_, r, centers_);
         if (!sure)
             best_[r] =
                 lowered_score(squared_distance(block_.row(r), centers_.row(label_[r]), rows_.width),

@@ -2,7 +2,8 @@
 // center.
 //
 // Labels are exact, as in assign.hpp, whether bounds are used or not; distances are computed by
-// differences in the precision of the rows. Sums are added in row order within a leaf.
+// differences in float64, from rows as the caller stores them, and rounded to T once. Sums are of
+// the numbers before that, added in row order within a leaf.
 #pragma once
 
 #include "assign.hpp"
@@ -20,23 +21,24 @@ Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& c
         label_all(pool, rows, ranges, centers, labels);
         labelled = true;
     }
-    const auto note = [&](Numbers& sum, int64_t i, int32_t label, const T* row) {
-        distances[i] = squared_distance(row, centers.row(label), centers.width);
-        sum[label] += rows.weight(i) * distances[i];
+    const auto note = [&](Numbers& sum, int64_t i, int32_t label, const double* row) {
+        const double away = exact_square(row, centers, label);
+        distances[i] = T(away);
+        sum[label] += rows.weight(i) * away;
         sum[centers.k + label] += rows.weight(i);
     };
     return fold(pool, rows, 2 * centers.k, [&](Range unit) {
         if (!labelled) rows.prefetch_after(unit.start, unit.stop);
-        return [&, block = PointBlock<T>(rows), row = std::vector<T>(rows.width)](
-                   Numbers& sum, Range leaf) mutable {
+        return [&, block = PointBlock<T>(rows), reader = ExactReader<T>(rows)](Numbers& sum,
+                                                                               Range leaf) mutable {
             for (int64_t i = leaf.start; i < leaf.stop && labelled; i++)
-                rows.read(i, row.data()), note(sum, i, labels[i], row.data());
+                note(sum, i, labels[i], reader.read(i, centers.centered()));
             if (labelled) return;
             assign(rows, block, leaf, centers,
                    [&](int64_t i, PointBlock<T>& points, const int32_t* found) {
                        std::copy_n(found, points.count, labels + i);
                        for (int r = 0; r < points.count; r++)
-                           note(sum, i + r, found[r], points.row(r));
+                           note(sum, i + r, found[r], points.exact_row(r, centers.centered()));
                    });
         };
     });

@@ -106,6 +106,26 @@ class Rows {
         if (divide_) normalise(out);
     }
 
+    /// Row i in float64, padded with zeros. It is scaled or divided by its norm in T, if rows are;
+    /// others are the stored numbers, without rounding. `centered`: less the origin, which rounds
+    /// by at most 2^-53 of the result. `scratch`: (width).
+    void read_exactly(int64_t i, bool centered, T* scratch, double* out) const {
+        const T* x = points_ + i * d;
+        if (divide_) {
+            read(i, scratch), x = scratch;
+        } else if (scaled_) {
+            for (int f = 0; f < d; f++) scratch[f] = (x[f] - shift_[f]) * factor_[f];
+            x = scratch;
+        }
+        int f = 0;
+        for (; f + W<double> <= d; f += W<double>) {
+            const V<double> v = as_doubles(x + f);
+            store(out + f, centered ? v - as_doubles(&origin_[f]) : v);
+        }
+        for (; f < d; f++) out[f] = centered ? double(x[f]) - origin_[f] : double(x[f]);
+        std::fill(out + d, out + padded<double>(d), 0.0);
+    }
+
     /// These rows, read from a copy (n, d) that holds them as `read` returns them.
     Rows read_from(const T* copy) const {
         Rows rows = *this;
@@ -164,6 +184,7 @@ class Rows {
     }
 
     bool directions() const { return directions_; }
+    T origin(int f) const { return origin_[f]; }
 
     /// The rows in the memory of the caller; null if they are scaled or divided by their norms.
     const T* stored() const { return scaled_ || divide_ ? nullptr : points_; }
@@ -205,6 +226,25 @@ class Rows {
     I<T> is_feature_{};  // mask of the last vector of a row
 };
 
+/// Reads single rows in float64, for one thread.
+template <class T>
+class ExactReader {
+  public:
+    explicit ExactReader(const Rows<T>& from)
+        : from_(&from), scratch_(from.width), row_(padded<double>(from.d)) {}
+
+    /// `Rows::read_exactly`; valid until the next call.
+    const double* read(int64_t i, bool centered) {
+        from_->read_exactly(i, centered, scratch_.data(), row_.data());
+        return row_.data();
+    }
+
+  private:
+    const Rows<T>* from_;
+    Aligned<T> scratch_;
+    Aligned<double> row_;
+};
+
 /// P points: as rows, and transposed with one point in each lane.
 template <class T>
 class PointBlock {
@@ -213,7 +253,8 @@ class PointBlock {
         : from_(&from),
           rows_(P<T> * from.width),
           lanes_((from.d + 3) / 4 * 4 * P<T>),
-          one_(from.width) {}
+          one_(from.width),
+          exact_(from) {}
 
     /// Reads up to P rows from `start` on.
     void read(int64_t start, int64_t stop) {
@@ -226,14 +267,16 @@ class PointBlock {
 
     /// The same, always with padded rows.
     void read_rows(int64_t start, int64_t stop) {
+        start_ = start;
         count = static_cast<int>(std::min<int64_t>(P<T>, stop - start));
         transposed_ = false;
         for (int r = 0; r < count; r++) from_->read(start + r, &rows_[r * from_->width]);
         transpose_rows();
     }
 
-    /// Rows that were read elsewhere, padded; there are no lanes.
-    void view(const T* rows, int how_many) {
+    /// Rows from `start` on that were read elsewhere, padded; there are no lanes.
+    void view(int64_t start, const T* rows, int how_many) {
+        start_ = start;
         count = how_many;
         transposed_ = false;
         viewed_ = rows;
@@ -248,9 +291,11 @@ class PointBlock {
 
     /// Reads rows by their numbers.
     void gather(const int64_t* rows, int how_many) {
+        start_ = -1;
         count = how_many;
         transposed_ = false;
-        for (int r = 0; r < count; r++) from_->read(rows[r], &rows_[r * from_->width]);
+        for (int r = 0; r < count; r++)
+            from_->read(gathered_[r] = rows[r], &rows_[r * from_->width]);
         transpose_rows();
     }
 
@@ -260,6 +305,11 @@ class PointBlock {
         if (!transposed_) return &rows_[r * from_->width];
         from_->read(start_ + r, one_.data());
         return one_.data();
+    }
+
+    /// A row of the block in float64 (`Rows::read_exactly`); valid until the next call.
+    const double* exact_row(int r, bool centered) {
+        return exact_.read(start_ < 0 ? gathered_[r] : start_ + r, centered);
     }
 
     const T* lanes() const { return lanes_.data(); }  // feature by feature, P numbers each
@@ -287,10 +337,12 @@ class PointBlock {
     }
 
     const Rows<T>* from_;
-    int64_t start_ = 0;
-    bool transposed_ = false;  // as it was read: rows are read again if they are needed
+    int64_t start_ = 0;         // number of the first row; -1: they are `gathered_`
+    int64_t gathered_[P<T>]{};  // row numbers
+    bool transposed_ = false;   // as it was read: rows are read again if they are needed
     const T* viewed_ = nullptr;
     Aligned<T> rows_, lanes_, one_;
+    ExactReader<T> exact_;
 };
 
 }  // namespace lloydformer::ISA

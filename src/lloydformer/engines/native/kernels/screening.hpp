@@ -17,34 +17,11 @@
 
 namespace lloydformer::ISA {
 
-/// The nearest of some centers in float64; the first one on ties. `candidates` ascend.
-template <class T>
-int nearest_candidate(const T* row, const PackedCenters<T>& centers, const int32_t* candidates,
-                      int count) {
-    if (count == 1) return candidates[0];
-    constexpr int MOST = 64;
-    const T square = dot(row, row, centers.width), slack = 2 * centers.error.row(square);
-    T scores[MOST], least = HUGE_SCORE<T>;  // lowered; the least upper bound
-    for (int c = 0; c < count; c++) {
-        const int j = candidates[c];
-        scores[c] = centers.lowered[j] - 2 * dot(row, centers.row(j), centers.width);
-        least = std::min(least, scores[c] + 2 * centers.error.center(centers.squares[j]));
-    }
-    ExactSearch<T> search(row, centers, square);
-    int left = 0, last = 0;
-    for (int c = 0; c < count; c++)
-        if (scores[c] - least <= slack) left++, last = candidates[c];
-    if (left == 1) return last;
-    for (int c = 0; c < count; c++)
-        if (scores[c] - least <= slack) search.compare(candidates[c]);
-    return search.nearest;
-}
-
 /// Candidates for the nearest center of each row of a block.
 class Screen {
   public:
     static constexpr int ROWS = 96;  // of a block: whole tiles, and whole blocks of points
-    static constexpr int MOST = 32;  // candidates of a row; with more of them it is not screened
+    static constexpr int MOST = 64;  // candidates of a row; with more of them it is not screened
 
     explicit Screen(const Int8Centers& centers)
         : centers_(centers),
@@ -228,6 +205,7 @@ class ScreenedRows {
         : rows_(rows),
           centers_(centers),
           screen_(*centers.int8),
+          exact_(rows),
           stride_(Int8Rows::stride_for(rows.d)) {
         if (rows.int8 != nullptr) {
             one_.resize(rows.width);
@@ -252,14 +230,9 @@ class ScreenedRows {
         }
         screen_.run(rows_.int8 != nullptr ? rows_.int8->bytes_of(start) : bytes_.data(), stride_,
                     rounded_, count);
-        for (int r = 0; r < count; r++) {
-            const int n_candidates = screen_.count(r);
+        for (int r = 0; r < count; r++)
             labels[r] =
-                n_candidates == 1 ? screen_.candidates(r)[0]
-                : n_candidates == 0
-                    ? nearest_exactly(row(r), centers_)
-                    : nearest_candidate(row(r), centers_, screen_.candidates(r), n_candidates);
-        }
+                screen_.count(r) == 1 ? screen_.candidates(r)[0] : compare_candidates(row(r), r);
     }
 
     /// Row r of the last block, padded; valid until the next call.
@@ -272,15 +245,41 @@ class ScreenedRows {
     /// `count` rows of the last block from its r-th on, as a block of points.
     void fill(PointBlock<T>& block, int r, int count) {
         if (rows_.int8 == nullptr)
-            block.view(&read_[r * rows_.width], count);
+            block.view(start_ + r, &read_[r * rows_.width], count);
         else
             block.defer(start_ + r, start_ + r + count);
     }
 
   private:
+    /// The nearest center of a row in float64, as in `nearest_exactly`, but only candidates are
+    /// compared, and all centers if there is no list of them.
+    int compare_candidates(const T* row, int r) {
+        const int count = screen_.count(r);
+        const int32_t* candidates = screen_.candidates(r);
+        if (count == 0) return nearest_exactly(row, exact(r), centers_);
+        const T square = dot(row, row, centers_.width), slack = 2 * centers_.error.row(square);
+        T scores[Screen::MOST], least = HUGE_SCORE<T>;  // lowered; the least upper bound
+        for (int c = 0; c < count; c++) {
+            const int j = candidates[c];
+            scores[c] = centers_.lowered[j] - 2 * dot(row, centers_.row(j), centers_.width);
+            least = std::min(least, scores[c] + 2 * centers_.error.center(centers_.squares[j]));
+        }
+        int left = 0, last = 0;
+        for (int c = 0; c < count; c++)
+            if (scores[c] - least <= slack) left++, last = candidates[c];
+        if (left == 1) return last;
+        ExactSearch<T> search(exact(r), centers_, square);
+        for (int c = 0; c < count; c++)
+            if (scores[c] - least <= slack) search.compare(candidates[c]);
+        return search.nearest;
+    }
+
+    const double* exact(int r) { return exact_.read(start_ + r, centers_.centered()); }
+
     const Rows<T>& rows_;
     const PackedCenters<T>& centers_;
     Screen screen_;
+    ExactReader<T> exact_;
     int stride_;
     int64_t start_ = 0;
     Int8Row rounded_[MOST];

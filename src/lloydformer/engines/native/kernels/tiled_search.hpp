@@ -53,8 +53,9 @@ class TiledSearch {
     const ScoreError<T>& error() const { return error_; }
 
     /// The nearest center of a point of the b-th block in float64, the first one on ties: among the
-    /// groups of eight in which rounding allows the best score.
-    int nearest_exactly(int b, int point, const T* row, T square) const {
+    /// groups of eight in which rounding allows the best score. `row`, `square`: as for
+    /// ExactSearch.
+    int nearest_exactly(int b, int point, const double* row, T square) const {
         const int h = point / W<T>, l = point % W<T>;
         const T own = error_.center(centers_.squares[found_[b].index[h][l]]);
         const T most = found_[b].best[h][l] + 2 * (own + error_.row(square));

@@ -1,7 +1,8 @@
 // Labels or distances of rows in one pass, for predict, transform and score: it also finds NaN,
 // infinity and numbers whose squares are too large, which a fit looks for before.
 //
-// Labels are exact, as in assign.hpp. If a square is not finite, labels and distances mean
+// Labels are exact, as in assign.hpp, and sums of squared distances are computed by differences in
+// float64, as in measure.hpp. If a square is not finite, labels and distances mean
 // nothing, and the caller checks the rows and raises the error.
 #pragma once
 
@@ -93,9 +94,9 @@ void run_labels(Workspace<T>& work, Call& call) {
                               std::copy_n(label, points.count, labels + i);
                               for (int r = 0; sums && r < points.count; r++)
                                   sum[label[r]] +=
-                                      rows.weight(i + r) * squared_distance(points.row(r),
-                                                                            centers.row(label[r]),
-                                                                            centers.width);
+                                      rows.weight(i + r) *
+                                      exact_square(points.exact_row(r, centers.centered()), centers,
+                                                   label[r]);
                           });
         };
     });
@@ -147,7 +148,9 @@ class AllDistances {
         }
     }
 
-    /// Small ones are computed again from differences, so that equal rows have 0.
+    /// Squares above 2^-10 (|x|^2 + |c|^2) come from scores, whose error is at most twice
+    /// `ScoreError::unit` of that sum: 2^11 unit of the square. Smaller ones are computed again by
+    /// differences in float64 and rounded once, so that equal rows have 0.
     void store_squares(int j, const V<T> (&scores)[2], const T (&squares)[P<T>]) {
         // Below it more than ten bits are lost to cancellation, as in data/rows.py.
         constexpr T cancelled = T(0x1p-10);
@@ -159,7 +162,7 @@ class AllDistances {
                  close &= close - 1) {
                 const int r = h * W<T> + __builtin_ctz(close);
                 if (r >= block_.count) break;
-                to[r] = squared_distance(block_.row(r), centers_.row(j), centers_.width);
+                to[r] = T(exact_square(block_.exact_row(r, centers_.centered()), centers_, j));
             }
         }
     }

@@ -80,7 +80,12 @@ struct Workspace {
         labels_written = true;
     }
 
+    /// The centers of a call: `centers` of iterations, or `returned` ones (centers.hpp).
     PackedCenters<T> centers(Call& call) const {
+        if (call.has("returned")) {
+            const auto given = call.in<double>("returned", "(k, d)", {ANY, rows.d});
+            return PackedCenters<T>(given, int(given.shape[0]), rows);
+        }
         const auto centers = call.in<T>("centers", "(k, d)", {ANY, rows.d});
         return PackedCenters<T>(centers, int(centers.shape[0]), rows.d, rows.screening);
     }
