@@ -238,7 +238,11 @@ class FitSettings(TableSettings):
 
     def model(self, n_clusters: int, **more: Any) -> "Clusterer":
         """Return a new estimator; `more` are parameters where the user gave none."""
-        return estimator_of(self.algorithm)(n_clusters, **{**more, **self.parameters})
+        model = estimator_of(self.algorithm)(n_clusters, **{**more, **self.parameters})
+        # The command promises no iterations of scikit-learn, and its users scale their columns by
+        # an option that they may not know yet.
+        model._typical_tolerance = True
+        return model
 
     def check(self) -> None:
         """Raise ValueError for values that are not allowed, and options that do not go together."""
