@@ -118,7 +118,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _cosine_distances: ClassVar[bool] = False  # what `transform` returns; False: Euclidean ones
     _has_kernels: ClassVar[bool] = True  # False: the kernels do not know the distance
     # True: a few rows far away do not enlarge the tolerance (`Rules.typical`). Not in general:
-    # `KMeans` stops where scikit-learn's does. The command line sets it for its models.
+    # `KMeans` stops where scikit-learn's does. See `with_typical_tolerance`.
     _typical_tolerance: bool = False
     _n_pool: ClassVar[int] = 1  # starts whose solutions are combined to one result
 
@@ -636,3 +636,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Return the distance of each row to its own center; own: numbers of centers, (m,)."""
         squares = rows.squared_distances(centers, own)
         return squares / 2 if self._directions else squares.sqrt()
+
+
+def with_typical_tolerance(model: Clusterer) -> Clusterer:
+    """Keep a few far rows from enlarging the tolerance of a model; return the model itself.
+
+    It is no parameter, and is not saved: only the command line, which promises no iterations of
+    scikit-learn, has it.
+    """
+    model._typical_tolerance = True
+    return model
