@@ -111,8 +111,8 @@ QUESTIONS = {
         cases.tails,
         lambda: [OURS, LLOYD, *contenders.optional_contenders()],
         (
-            "objectives differ where a contender loses digits on far rows, or fills empty "
-            "clusters in another way",
+            "objectives differ where a contender loses digits on far rows; wrong labels may empty "
+            "clusters, and far rows that fill them may lower the objective by chance",
         ),
         cases.TAILED,
         cases.tails_of_sets,
