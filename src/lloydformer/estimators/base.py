@@ -49,6 +49,7 @@ from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
 from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Interrupted, Restarts, Result, solve
+from lloydformer.solving.early_stop import describe_early_stop
 from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import FitAlgorithm, FitContext, Progress
@@ -116,6 +117,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     _directions: ClassVar[bool] = False
     _cosine_distances: ClassVar[bool] = False  # what `transform` returns; False: Euclidean ones
     _has_kernels: ClassVar[bool] = True  # False: the kernels do not know the distance
+    # True: a few rows far away do not enlarge the tolerance (`Rules.typical`). Not in general:
+    # `KMeans` stops where scikit-learn's does. See `with_typical_tolerance`.
+    _typical_tolerance: bool = False
     _n_pool: ClassVar[int] = 1  # starts whose solutions are combined to one result
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -151,7 +155,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return plan if rng is None else plan.with_seed(int(rng.randint(2**31 - 1)))
 
     def _rules(self) -> Rules:
-        return Rules(int(self.max_iter), float(self.tol), self.empty)
+        typical = self._typical_tolerance
+        return Rules(int(self.max_iter), float(self.tol), self.empty, typical=typical)
 
     def _prepare(self, opened: Preparation) -> Prepared:
         """Return the plan, initial centers for each restart, and the algorithm of a fit."""
@@ -265,6 +270,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             self._store(result, source, plan)
             if stopped is not None:
                 raise stopped  # inside of the block, so that the checkpoint stays
+            # Not for other algorithms: mini-batches estimate their objective, and relocations
+            # have a tolerance that large values do not enlarge.
+            if isinstance(algorithm, PlanIterations):
+                message = describe_early_stop(context, result)
+                if message is not None:
+                    warn_user(message, ConvergenceWarning)
         return self
 
     def _store(self, result: Result, source: Source, plan: Plan) -> None:
@@ -628,3 +639,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Return the distance of each row to its own center; own: numbers of centers, (m,)."""
         squares = rows.exact_squares(returned, own).to(centers.dtype)
         return squares / 2 if self._directions else squares.sqrt()
+
+
+def with_typical_tolerance(model: Clusterer) -> Clusterer:
+    """Keep a few far rows from enlarging the tolerance of a model; return the model itself.
+
+    It is no parameter, and is not saved: only the command line, which promises no iterations of
+    scikit-learn, has it.
+    """
+    model._typical_tolerance = True
+    return model

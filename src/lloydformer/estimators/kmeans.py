@@ -41,7 +41,8 @@ class KMeans(Streaming):
     tol : float, default=1e-4
         Relative tolerance of the stop rule. A start ends when the squared distance that the
         centers moved in one iteration, summed over all centers, is at most `tol` times the
-        mean variance of the columns.
+        mean variance of the columns. Outliers and columns of large numbers enlarge that variance.
+        With 0, a start ends when its centers no longer move.
     verbose : int, default=0
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None
@@ -125,10 +126,11 @@ class KMeans(Streaming):
     Notes
     -----
     A start ends when no label changes in an iteration, when `tol` is reached, or after `max_iter`
-    iterations. Then every row is assigned once more, so that `labels_` belong to
-    `cluster_centers_`. From the same start, on data without ties, labels, `n_iter_` and `inertia_`
-    are those of scikit-learn. The same `random_state` draws other starts than scikit-learn; pass an
-    array as `init` to compare the two.
+    iterations. If `tol` ends the best start while the objective falls by more than 0.1 % per
+    iteration, a `ConvergenceWarning` says so. At the end every row is assigned once more, so that
+    `labels_` belong to `cluster_centers_`. From the same start, on data without ties, labels,
+    `n_iter_` and `inertia_` are those of scikit-learn. The same `random_state` draws other starts
+    than scikit-learn; pass an array as `init` to compare the two.
 
     References
     ----------

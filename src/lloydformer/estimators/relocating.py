@@ -80,7 +80,10 @@ class RelocatingKMeans(Clusterer):
     tol : float, default=1e-4
         Relative tolerance of the stop rule. A start ends when the squared distance that the
         centers moved in one iteration, summed over all centers, is at most `tol` times the
-        mean variance of the columns.
+        mean variance of the columns. That variance counts at most four times the squared
+        distance, per column, within which half of the rows are from their median (from 0 if X is
+        sparse), so that a few far rows do not enlarge it. With 0, a start ends when its centers no
+        longer move.
     verbose : int, default=0
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None
@@ -212,6 +215,10 @@ class RelocatingKMeans(Clusterer):
         self.match_to = match_to
         self.checkpoint = checkpoint
 
+    # Phases between relocations are short: a tolerance that a few far rows enlarge would end each
+    # of them, and the fit, above the local minimum.
+    _typical_tolerance = True
+
     # Not lowered: the recipe has two stages, and its iterations between relocations are Lloyd's.
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
         return MeansPlan()
@@ -252,4 +259,4 @@ class RelocatingKMeans(Clusterer):
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)
         # A relocation removes centers without points first: their removal costs nothing.
-        return Rules(most, float(self.tol), empty="keep")
+        return Rules(most, float(self.tol), empty="keep", typical=self._typical_tolerance)

@@ -65,8 +65,9 @@ _PACKAGES = ("lloydformer", "torch", "numpy", "scikit-learn")
 # After a fit on a cluster these are dask arrays, which stay with the collection they belong to.
 LAZY = ("labels_", "outliers_")
 
-# Not part of a model: the output format, the routing of weights; the view is saved apart.
-_OF_A_SESSION = {"_sklearn_output_config", "_metadata_request", "_view"}
+# Not part of a model: the output format, the routing of weights, the unit of the tolerance. The
+# view is saved apart.
+_OF_A_SESSION = {"_sklearn_output_config", "_metadata_request", "_view", "_typical_tolerance"}
 
 
 class DocLinked(BaseEstimator):

@@ -47,7 +47,8 @@ class TrimmedKMeans(Clusterer):
     tol : float, default=1e-4
         Relative tolerance of the stop rule. A start ends when the squared distance that the
         centers moved in one iteration, summed over all centers, is at most `tol` times the
-        mean variance of the columns.
+        mean variance of the columns. Outliers and columns of large numbers enlarge that variance.
+        With 0, a start ends when its centers no longer move.
     verbose : int, default=0
         If not 0, print one line for each iteration: its number and its objective.
     random_state : int, RandomState instance or None, default=None

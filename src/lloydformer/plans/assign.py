@@ -1,5 +1,6 @@
 """Folds that every plan shares: nearest centers, farthest points, moments."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -119,6 +120,34 @@ class Moments(SumFold):
             weighted_sum(squares, there),
             block.rows.sums(everything, 1, there)[0],
         )
+
+
+# The binary exponents that `torch.frexp` returns for positive numbers in float64 are above
+# `_LOWEST`, which is used for zeros, and at most 1024.
+_LOWEST, _N_EXPONENTS = -1074, 1074 + 1024 + 1
+
+
+@dataclass(frozen=True)
+class NormExponents(SumFold):
+    """Count the points with weight by the binary exponent of |x|^2; returns (2099,) in float64.
+
+    Counts are whole numbers, so the result is the same for every order and cut of the rows.
+    """
+
+    writes: ClassVar[Columns] = ()
+
+    def map(self, block: PointBlock) -> tuple[Tensor]:
+        squares = block.rows.squared_norms().double()
+        exponents = torch.where(squares > 0, torch.frexp(squares).exponent, _LOWEST).long()
+        there = None if block.weights is None else (block.weights > 0).double()
+        return (cluster_masses(exponents - _LOWEST, there, _N_EXPONENTS),)
+
+    @staticmethod
+    def median(counts: Tensor) -> float:
+        """Return the smallest power of two above the median of |x|^2, or 0 if that is 0."""
+        reached = counts.cumsum(dim=0)
+        at = int((reached < reached[-1] / 2).sum())
+        return 0.0 if at == 0 else 2 * math.ldexp(0.5, at + _LOWEST)
 
 
 @dataclass(frozen=True)

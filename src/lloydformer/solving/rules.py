@@ -36,6 +36,9 @@ class Rules:
         For plans that draw: stop after more than this number of iterations without a better result.
     return_last : bool
         For plans that draw: return the last centers instead of the best ones.
+    typical : bool
+        A few rows far away must not enlarge the tolerance: the variance counts at most four times
+        that of typical rows (`solving/run.py::typical_variance`).
     """
 
     max_iter: int = 300
@@ -43,6 +46,7 @@ class Rules:
     empty: str = "farthest"
     patience: int | None = None
     return_last: bool = False
+    typical: bool = False
 
 
 def is_settled(stops_on: StopsOn, changed: Numbers, shift: Numbers, tolerance: Numbers) -> Numbers:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.plans.assign import Moments
+from lloydformer.plans.assign import Moments, NormExponents
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.session import Session
 from lloydformer.solving.rules import Rules
@@ -118,6 +118,8 @@ class FitContext:
     ) -> "FitContext":
         """Measure the data once: for the tolerance of the stop rule and the plan's objective."""
         square, tolerance = measure_moments(session, rules.tol)
+        if rules.typical and tolerance > 0:
+            tolerance = min(tolerance, rules.tol * TYPICAL * typical_variance(session))
         watched = watched or deadline < math.inf
         return cls(plan.with_square_sum(square), session, rules, tolerance, watched, deadline)
 
@@ -154,6 +156,26 @@ def measure_moments(session: Session, tol: float) -> tuple[float, float]:
         variance = plain / count - (sums / count).square().sum()
         square, variance = torch.stack([weighted, variance]).tolist()
     return square, tol * max(variance, 0.0) / session.layout.n_features
+
+
+# Mean variances up to this multiple of `typical_variance` are not reduced, so that data without
+# heavy tails keep scikit-learn's tolerance, and their bits: for normal, uniform and clustered rows
+# and for real sets without outliers the ratio is at most 2.2; for unscaled sets with heavy tails
+# (shuttle, page-blocks, jm1, eeg-eye-state, mc1) it is 47 to 1e8. On these five (float32, k 20 and
+# 100, five seeds), RelocatingKMeans ends at most 0.03 % above the local minimum that it is in; with
+# the mean variance, 0.16 %. KMeans (k 10, 20 and 100) ends on average at most 0.1 % above tol=0
+# from the same start; with the mean variance, 6 %, and 309 % from the first rows of a set.
+TYPICAL = 4.0
+
+
+def typical_variance(session: Session) -> float:
+    """Return the median of |x|^2, rounded up to a power of two, divided by d.
+
+    Rows are relative to the session's origin, a median (sparse rows to 0), so that this is about
+    the mean variance of the columns where no row is far away from the others.
+    """
+    (counts,) = session.fold(NormExponents())
+    return NormExponents.median(counts) / session.layout.n_features
 
 
 class HistoryRecorder:

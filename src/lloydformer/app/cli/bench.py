@@ -31,7 +31,9 @@ def bench(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(envvar="LLOYDFORMER_DATA", help="Folder of .npz sets, for convergence."),
+        typer.Option(
+            envvar="LLOYDFORMER_DATA", help="Folder of .npz sets, for convergence and tails."
+        ),
     ] = None,
     seed: Annotated[int, seed_option(help="Seed of the points and the starts.")] = 0,
     result: Annotated[

@@ -1,14 +1,23 @@
 """Points and cases of the benchmark."""
 
 import numpy as np
+import pytest
 import sklearn.cluster
 
 from lloydformer.app.jobs.bench.cases import (
+    TAILED,
+    draw_cauchy,
+    draw_far_row,
+    draw_lognormal,
     draw_mixture,
     draw_noise,
+    draw_pareto,
     draw_rows,
+    draw_scaled_normal,
     draw_word_counts,
+    draw_zipf,
     enlarge_data_set,
+    read_data_set,
 )
 from lloydformer.app.jobs.bench.questions import QUESTIONS, BenchJob
 
@@ -53,3 +62,60 @@ def test_small_problems_start_with_kmeans_plus_plus_and_from_a_given_start():
     assert drawn.start is None
     assert given.start.shape == (8, 10)
     assert np.array_equal(drawn.points, given.points)
+
+
+def test_rows_with_tails_are_float32_and_as_heavy_as_their_names_say():
+    size = (5000, 4, 3, 0)
+    noise = draw_noise(*size)
+    assert np.array_equal(draw_lognormal(0.0, *size), noise)
+    assert np.array_equal(draw_scaled_normal(0.0, *size), noise)
+    np.testing.assert_allclose(
+        np.log1p(2 * draw_lognormal(2.0, *size)) / 2, noise, rtol=1e-3, atol=1e-3
+    )
+    far = draw_far_row(1e9, *size)
+    np.testing.assert_allclose(far[0], noise[0] * 1e9, rtol=1e-6)
+    assert np.array_equal(far[1:], noise[1:])
+    draws = [
+        *(draw_lognormal(sigma, *size) for sigma in (1.0, 2.0, 3.0)),
+        *(draw_scaled_normal(s, *size) for s in (1.0, 2.0)),
+        *(draw(*size) for draw in (draw_pareto, draw_cauchy, draw_zipf)),
+    ]
+    for points in draws:
+        assert points.shape == (5000, 4)
+        assert points.dtype == np.float32
+        assert np.isfinite(points).all()
+        lengths = np.linalg.norm(points - np.median(points, axis=0), axis=1)
+        assert lengths.max() > 8 * np.median(lengths)  # 3 for normal rows
+
+
+def test_the_question_tails_has_all_sizes_and_the_sets_of_a_folder(tmp_path):
+    question = QUESTIONS["tails"]
+    cases = question.cases(0)
+    assert 30 <= len(cases) <= 50
+    sizes = {tuple(case.name.split(", ")[-2:]) for case in cases}
+    assert {size.split(" x ")[1] for size, _ in sizes} == {"2", "20", "128", "512"}
+    assert {k for _, k in sizes} == {"k 10", "k 100", "k 1000"}
+    assert {case.work for case in cases} == {"fit", "predict"}
+    assert question.data_sets == TAILED
+    X = np.column_stack([np.arange(200.0) ** 3, np.full(200, 5.0)])
+    np.savez(tmp_path / "mc1.npz", X=X)
+    job = BenchJob("tails", ["mc1"], data=tmp_path)
+    names = [case.name for case in BenchJob("tails", data=tmp_path).cases[len(cases) :]]
+    assert names == [
+        f"{work}mc1, {kind}, k {k}"
+        for kind in ("unscaled", "standardised")
+        for k in (10, 100)
+        for work in ("", "predict, ")
+    ]
+    assert job.skipped == [name for name in TAILED if name != "mc1"]
+    problem = job.cases[0].make()
+    assert (problem.max_iter, problem.tol, problem.start.shape) == (5, 0.0, (10, 2))
+    np.testing.assert_array_equal(problem.points, X.astype(np.float32))
+    scaled = read_data_set(tmp_path / "mc1.npz", standardised=True)
+    assert scaled.shape == (200, 1)  # the constant column is left out
+    assert scaled.std() == pytest.approx(1, rel=1e-5)
+
+
+def test_initial_centers_are_distinct_where_rows_are_not():
+    points = np.repeat(np.arange(12.0), 50)[:, None]
+    assert len(np.unique(draw_rows(points, 10, seed=0))) == 10

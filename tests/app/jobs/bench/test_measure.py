@@ -87,6 +87,13 @@ def test_objective_equals_one_by_hand_also_far_from_the_origin():
     assert objective(sparse.csr_matrix(points), Fitted(centers, 1)) == pytest.approx(3.0)
 
 
+def test_a_far_row_takes_no_digits_from_the_objective():
+    points = np.array([[0, 0], [2, 0], [1e9, 3e9]], dtype=np.float32)
+    centers = np.array([[1, 0], [1e9, 3e9]], dtype=np.float32)
+    for output in (None, np.array([0, 0, 1])):
+        assert objective(points, Fitted(centers, 1, output)) == pytest.approx(2.0)
+
+
 def test_objective_of_labels_and_of_distances_is_that_of_what_was_returned():
     points = np.array([[0, 0], [2, 0], [10, 1]], dtype=np.float32)
     centers = np.array([[1, 0], [10, 0]], dtype=np.float32)

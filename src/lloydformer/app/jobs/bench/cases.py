@@ -13,6 +13,7 @@ from lloydformer.app.jobs.bench.measure import BenchCase, BenchProblem
 from lloydformer.data.numpy_files import read_npz
 
 Size = tuple[int, int, int]  # n, d, k
+Draw = Callable[[int, int, int, int], np.ndarray]  # of n, d, k and the seed
 
 # The question "iteration": from two features to 128, and from 5 centers to 1000.
 SIZES = (
@@ -37,6 +38,16 @@ CONVERGING = {
     (200_000, 32, 500): "puma32h",
     (100_000, 64, 1000): "optdigits",
 }
+
+# The question "tails": each kind of rows has sizes of few and of many features and centers. The
+# largest takes about a second per fit, so that the whole question takes minutes.
+TAIL_SIZES = ((100_000, 2, 10), (50_000, 20, 100), (20_000, 128, 1000))
+WIDE_SIZES = ((100_000, 20, 10), (20_000, 512, 100))
+FAR_SIZES = ((100_000, 2, 10), (50_000, 128, 100), (20_000, 512, 1000))
+
+# Real data sets with heavy tails, and the numbers of centers.
+TAILED = ("eeg-eye-state", "mc1", "jm1", "page-blocks", "shuttle")
+TAILED_CENTERS = (10, 100)
 
 # Means of a mixture are uniform in [-3, 3] in each feature; its noise has deviation 1.
 BOX = 3.0
@@ -107,14 +118,62 @@ def convergence(seed: int) -> list[BenchCase]:
     return _sized_cases({"mixture": draw_mixture}, CONVERGING, seed)
 
 
-def data_set_cases(data_sets: Mapping[Size, str], folder: Path, seed: int) -> list[BenchCase]:
+def convergence_of_sets(folder: Path, seed: int) -> list[BenchCase]:
     """Return fits until they stop, on the data sets that are in the folder, enlarged."""
     cases = []
-    for (n, _, k), name in data_sets.items():
+    for (n, _, k), name in CONVERGING.items():
         path = folder / f"{name}.npz"
         if path.exists():
             draw = partial(enlarge_data_set, path, n, seed)
             cases.append(_case(f"{name}, {_shorten(n)}, k {k}", draw, k, seed))
+    return cases
+
+
+def tails(seed: int) -> list[BenchCase]:
+    """Return fits of 5 iterations and predictions, on rows with light and heavy tails.
+
+    Kernels that skip work by bounds, or round by the size of the largest row, are slower or less
+    accurate on heavy tails; the first kind of each family has light ones, for comparison.
+    """
+    lognormal = {f"lognormal {s:g}": partial(draw_lognormal, s) for s in (0.0, 1.0, 2.0, 3.0)}
+    scaled = {f"normal times exp({s:g} z)": partial(draw_scaled_normal, s) for s in (0.0, 1.0, 2.0)}
+    heavy = {"Pareto": draw_pareto, "Cauchy": draw_cauchy}
+    far = {f"one row {far:.0e} times as far": partial(draw_far_row, far) for far in (1e2, 1e5, 1e9)}
+    groups: tuple[tuple[Mapping[str, Draw], tuple[Size, ...]], ...] = (
+        (lognormal, TAIL_SIZES),
+        (scaled, WIDE_SIZES),
+        (heavy, FAR_SIZES),
+        ({"Zipf counts": draw_zipf}, TAIL_SIZES[1:]),
+        (far, FAR_SIZES),
+    )
+    cases = []
+    for kinds, sizes in groups:
+        cases += _sized_cases(kinds, sizes, seed, max_iter=5, tol=0.0)
+    predicted: dict[str, Draw] = {
+        "predict, lognormal 0": lognormal["lognormal 0"],
+        "predict, lognormal 3": lognormal["lognormal 3"],
+        "predict, Cauchy": draw_cauchy,
+        "predict, one row 1e+05 times as far": partial(draw_far_row, 1e5),
+    }
+    return cases + _sized_cases(predicted, TAIL_SIZES[1:], seed, "predict")
+
+
+def tails_of_sets(folder: Path, seed: int) -> list[BenchCase]:
+    """Return the same on the data sets that are in the folder, unscaled and standardised.
+
+    Rows are as they are in the set: repeated rows would be ties, and jitter would change the tails.
+    """
+    cases = []
+    for name in TAILED:
+        path = folder / f"{name}.npz"
+        if not path.exists():
+            continue
+        for standardised in (False, True):
+            draw = partial(read_data_set, path, standardised)
+            for k in TAILED_CENTERS:
+                case = f"{name}, {'standardised' if standardised else 'unscaled'}, k {k}"
+                cases.append(_case(case, draw, k, seed, max_iter=5, tol=0.0))
+                cases.append(_case(f"predict, {case}", draw, k, seed, "predict"))
     return cases
 
 
@@ -140,7 +199,7 @@ def growth(seed: int) -> list[BenchCase]:
 
 
 def _sized_cases(
-    kinds: Mapping[str, Callable[[int, int, int, int], np.ndarray]],
+    kinds: Mapping[str, Draw],
     sizes: Iterable[Size],
     seed: int,
     work: str = "fit",
@@ -207,6 +266,53 @@ def draw_noise(n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
     return np.random.default_rng(seed).standard_normal((n, d), dtype=np.float32)
 
 
+def draw_lognormal(sigma: float, n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
+    """Return (exp(sigma z) - 1) / sigma for normal z; sigma 0 is the limit, z itself."""
+    points = draw_noise(n, d, k, seed)
+    return np.expm1(np.float32(sigma) * points) / np.float32(sigma) if sigma > 0 else points
+
+
+def draw_scaled_normal(s: float, n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
+    """Return rows of one Gaussian, each times exp(s z) with its own normal z."""
+    lengths = np.random.default_rng([seed, 1]).standard_normal((n, 1), dtype=np.float32)
+    return draw_noise(n, d, k, seed) * np.exp(np.float32(s) * lengths)
+
+
+def draw_pareto(n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
+    """Return Pareto numbers of shape 1, less 1: without a mean."""
+    return np.random.default_rng(seed).pareto(1.0, size=(n, d)).astype(np.float32)
+
+
+def draw_cauchy(n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
+    """Return Cauchy numbers: without a mean, on both sides of 0."""
+    return np.random.default_rng(seed).standard_cauchy((n, d)).astype(np.float32)
+
+
+def draw_zipf(n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
+    """Return counts: number m in proportion to m^-1.7, at most 10^7."""
+    counts = np.random.default_rng(seed).zipf(1.7, size=(n, d))
+    return np.minimum(counts, 10**7).astype(np.float32)
+
+
+def draw_far_row(far: float, n: int, d: int, k: int, seed: int) -> Float[np.ndarray, "n d"]:
+    """Return rows of one Gaussian, the first of them `far` times as far from 0."""
+    points = draw_noise(n, d, k, seed)
+    points[0] *= np.float32(far)
+    return points
+
+
+def read_data_set(path: Path, standardised: bool) -> Float[np.ndarray, "n d"]:
+    """Return the rows of a data set in float32.
+
+    standardised: columns have mean 0 and deviation 1; constant ones are left out.
+    """
+    X = read_npz(path).astype(np.float64)
+    if standardised:
+        X = X[:, np.ptp(X, axis=0) > 0]
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X.astype(np.float32)
+
+
 def draw_word_counts(n: int, d: int, per_row: int, topics: int, seed: int) -> sparse.csr_matrix:
     """Return n rows of about `per_row` positive numbers, as in counts of words.
 
@@ -251,5 +357,13 @@ def draw_rows(
 ) -> Float[np.ndarray, "k d"]:
     """Return k different rows, dense: the initial centers of all contenders."""
     # Starts that contenders draw themselves would time their luck.
-    rows = np.random.default_rng(seed).choice(points.shape[0], size=k, replace=False)
-    return points[rows] if isinstance(points, np.ndarray) else points[rows].toarray()
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(points.shape[0], size=k, replace=False)
+    if not isinstance(points, np.ndarray):
+        return points[rows].toarray()
+    # Equal centers leave empty clusters, which every contender fills in its own way.
+    if len(np.unique(points[rows], axis=0)) < k:
+        shuffled = points[rng.permutation(len(points))]
+        first = np.unique(shuffled, axis=0, return_index=True)[1]
+        return shuffled[np.sort(first)[:k]]
+    return points[rows]

@@ -246,24 +246,26 @@ def objective(points: Any, fitted: Fitted) -> float:
         pairs = zip(points, centers, strict=True)
         return sum(objective(rows, Fitted(own, 1)) for rows, own in pairs)
     total, start = 0.0, 0
-    for squares, scores in score_chunks(points, centers):
+    for rows, scores in score_chunks(points, centers):
         if output is None:
-            own = scores.amin(dim=1)
+            labels = scores.argmin(dim=1)
         else:
             labels = torch.as_tensor(output[start : start + len(scores)], dtype=torch.int64)
-            own = scores.gather(1, labels[:, None])[:, 0]
-        total += float((squares + own).sum())
+        # By differences: scores of a far row have errors as large as the objective of the others.
+        away = rows - centers.to(rows)[labels]
+        total += float(torch.linalg.vecdot(away, away).sum())
         start += len(scores)
     return total
 
 
 def score_chunks(
     points: Any, centers: Float[np.ndarray | Tensor, "k d"]
-) -> Iterator[tuple[Float[Tensor, " m"], Float[Tensor, "m k"]]]:
-    r"""Yield $\lVert x \rVert^2$ and $\lVert c \rVert^2 - 2 \langle x, c \rangle$ in float64.
+) -> Iterator[tuple[Float[Tensor, "m d"], Float[Tensor, "m k"]]]:
+    r"""Yield rows, and their $\lVert c \rVert^2 - 2 \langle x, c \rangle$, both in float64.
 
-    They add up to squared distances. Dense points are centered first, because the differences of
-    large squares lose digits; rows of a sparse matrix are near the origin as they are.
+    The lowest score is that of the nearest center. For the scores dense points are centered first,
+    because the differences of large squares lose digits; rows of a sparse matrix are near the
+    origin as they are.
     """
     exact = torch.as_tensor(centers).double()
     mean = exact.new_zeros(())
@@ -278,5 +280,5 @@ def score_chunks(
         rows = points[start : start + size]
         if not isinstance(rows, Tensor):
             rows = torch.from_numpy(rows.toarray())
-        rows = rows.double() - mean
-        yield torch.linalg.vecdot(rows, rows), torch.addmm(center_squares, rows, exact.T, alpha=-2)
+        rows = rows.double()
+        yield rows, torch.addmm(center_squares, rows - mean, exact.T, alpha=-2)

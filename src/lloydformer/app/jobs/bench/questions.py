@@ -1,6 +1,6 @@
 """The questions of the benchmark, and the job that measures one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +8,6 @@ from statistics import geometric_mean
 from typing import Any
 
 from lloydformer.app.jobs.bench import cases, contenders, gpu
-from lloydformer.app.jobs.bench.cases import Size
 from lloydformer.app.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OURS, PASS, PRODUCTS
 from lloydformer.app.jobs.bench.measure import BenchCase, Contender, measure
 from lloydformer.engines.thread_pool import allowed_threads
@@ -32,8 +31,10 @@ class Question:
         Returns those that are installed.
     notes : tuple of str
         Lines below the table.
-    data_sets : mapping of size to str
+    data_sets : tuple of str
         Real data sets for which there are further cases.
+    data_cases : callable
+        Returns the cases of those that are in a folder, for a seed.
     """
 
     asks: str
@@ -41,7 +42,8 @@ class Question:
     cases: Callable[[int], list[BenchCase]]
     contenders: Callable[[], list[Contender]]
     notes: tuple[str, ...] = ()
-    data_sets: Mapping[Size, str] = field(default_factory=dict)
+    data_sets: tuple[str, ...] = ()
+    data_cases: Callable[[Path, int], list[BenchCase]] = lambda folder, seed: []
 
 
 # faiss has no tol, so it has no place in fits until convergence.
@@ -62,7 +64,8 @@ QUESTIONS = {
         cases.convergence,
         _stopping_contenders,
         ("faiss-cpu has no tol and is left out",),
-        cases.CONVERGING,
+        tuple(cases.CONVERGING.values()),
+        cases.convergence_of_sets,
     ),
     "small": Question("A fit of a small problem", "fit", cases.small, _stopping_contenders),
     "large_k": Question(
@@ -100,6 +103,19 @@ QUESTIONS = {
         "point",
         cases.growth,
         lambda: [OURS, LLOYD],
+    ),
+    "tails": Question(
+        "A fit of 5 iterations from the same rows, tol 0, and a call of predict, on rows with "
+        "light and heavy tails",
+        "call",
+        cases.tails,
+        lambda: [OURS, LLOYD, *contenders.optional_contenders()],
+        (
+            "objectives differ where a contender loses digits on far rows; wrong labels may empty "
+            "clusters, and far rows that fill them may lower the objective by chance",
+        ),
+        cases.TAILED,
+        cases.tails_of_sets,
     ),
     "gpu": Question(
         "A fit of 20 iterations on one GPU from the same rows, tol 0, a batch of small problems, "
@@ -156,7 +172,7 @@ class BenchJob:
         """The cases whose name contains a part of `only`."""
         available = self.question.cases(self.seed)
         if self.data is not None:
-            available += cases.data_set_cases(self.question.data_sets, self.data, self.seed)
+            available += self.question.data_cases(self.data, self.seed)
         # A part ends where the name has a comma or ends: "k 10" does not match "k 100".
         chosen = [
             case
@@ -171,7 +187,7 @@ class BenchJob:
     @property
     def skipped(self) -> list[str]:
         """Data sets of the question that are not in the folder."""
-        sets = self.question.data_sets.values()
+        sets = self.question.data_sets
         if sets and self.data is not None and not self.data.is_dir():
             raise ValueError(
                 f"--data: found {self.data}, which is not a folder; pass a folder of .npz sets"

@@ -238,7 +238,10 @@ class FitSettings(TableSettings):
 
     def model(self, n_clusters: int, **more: Any) -> "Clusterer":
         """Return a new estimator; `more` are parameters where the user gave none."""
-        return estimator_of(self.algorithm)(n_clusters, **{**more, **self.parameters})
+        from lloydformer.estimators.base import with_typical_tolerance
+
+        model = estimator_of(self.algorithm)(n_clusters, **{**more, **self.parameters})
+        return with_typical_tolerance(model)
 
     def check(self) -> None:
         """Raise ValueError for values that are not allowed, and options that do not go together."""
