@@ -1,8 +1,8 @@
 """How fast a GPU is: other algorithms, heavy tails, data larger than its memory, training.
 
-`python benchmarks/gpu_algorithms.py [iterations|fits|larger|training|tails ...] [-o FILE]` measures on
-the GPU of this machine and writes benchmarks/results/gpu_algorithms.json, the parts that were
-asked for.
+`python benchmarks/gpu_algorithms.py [iterations|fits|larger|training|tails ...] [-o FILE]`
+measures on the GPU of this machine and writes benchmarks/results/gpu_algorithms.json, the parts
+that were asked for.
 `python benchmarks/gpu_algorithms.py page` writes the tables of docs/gpu.md from it.
 Engines take turns; times are medians of whole calls, results left on the GPU.
 """

@@ -64,8 +64,8 @@ class LargeArgument(ctypes.Structure):
     """`struct Large` of kernels/prelude.cuh."""
 
     _fields_ = list_fields(
-        "pointer copy norms log_norms tiles lifted shift center_sizes partial queued word best list",
-        "pointer counts starts",
+        "pointer copy norms log_norms tiles lifted shift center_sizes partial queued word best",
+        "pointer list counts starts",
         "int padded part parts each",
     )
 

@@ -11,10 +11,11 @@
 // score of every q over u, and of every u over q, take two operations per score. Any column but the
 // best differs from it in u or in q, so the second best of both kinds give the second best of all,
 // and at most four candidates if no third is near.
-// Bits of positive scores order as integers do, and Hopper has a maximum of three integers; negative
-// ones are below all of them, in a wrong order. So a number is added to all scores, large enough
-// that the best scores of nearly all rows are positive (`choose_shift` in update.cu), and rows whose
-// limit is not positive are compared with all centers. The lowest five bits of a score hold u or q.
+// Bits of positive scores order as integers do, and Hopper has a maximum of three integers;
+// negative ones are below all of them, in a wrong order. So a number is added to all scores, large
+// enough that the best scores of nearly all rows are positive (`choose_shift` in update.cu), and
+// rows whose limit is not positive are compared with all centers. The lowest five bits of a score
+// hold u or q.
 #ifndef D
 #define D 128
 #endif

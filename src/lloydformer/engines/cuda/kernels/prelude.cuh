@@ -108,8 +108,8 @@ __device__ __forceinline__ float to_half(X x, u16& bits) {
     return back;
 }
 
-// Bounds of the error of a score x c - |c|^2 / 2 that tensor cores compute from float16 copies x', c'
-// of x and c: together at most row(x) + center(c).
+// Bounds of the error of a score x c - |c|^2 / 2 that tensor cores compute from float16 copies x',
+// c' of x and c: together at most row(x) + center(c).
 //
 // Proof. Let X = |x| + |x - x'| and C = |c| + |c - c'|. The copies cost
 //     |x c - x' c'| = |(x - x') c + x' (c - c')| <= |x - x'| C + X |c - c'|,
@@ -164,8 +164,9 @@ __device__ __forceinline__ void lift(const ScoreError& error, double square, dou
     lifted = in_range ? (float)(own - 0.5 * square) : 1e38f;
 }
 
-// For the scores of assign.cu. Products: one unit of float32 for each, tensor cores may truncate, and
-// 16 more. A code of five bits changes a score by 31 units at most; additions are less than 9 more.
+// For the scores of assign.cu. Products: one unit of float32 for each, tensor cores may truncate,
+// and 16 more. A code of five bits changes a score by 31 units at most; additions are less than 9
+// more.
 template <int WIDTH>
 __device__ __forceinline__ ScoreError score_error(const LloydState& state, float shift) {
     return {state.ratio, (WIDTH + 16 + 40) * 1.2e-7f, 40 * 1.2e-7f * shift};

@@ -2,8 +2,8 @@
 // block moves the centers.
 //
 // A warp multiplies 16 rows of the float16 copy with all centers on tensor cores. Scores are lifted
-// by the bounds of the centers' errors (`ScoreError`), and their four lowest bits hold the number of
-// the center. Rows whose two best scores differ by less than the bound of the best one wait in a
+// by the bounds of the centers' errors (`ScoreError`), and their four lowest bits hold the number
+// of the center. Rows whose two best scores differ by less than the bound of the best one wait in a
 // queue of their warp and are compared in float64, eight at a time: so labels are exact.
 // Points whose label changes move between integer sums of the warp in shared memory, which the
 // block adds to those of all blocks at the end: `sums` belong to `assigned` before and after.
