@@ -208,7 +208,8 @@ def training() -> dict[str, Any]:
 def tails() -> dict[str, Any]:
     """Milliseconds of an iteration of k-means on normal rows times exp(s z), and wrong labels."""
     found: dict[str, Any] = {}
-    for d, k in ((2, 10), (32, 10), (32, 1000), (128, 1000)):
+    k = 1000  # with 10 clusters the launches take longer than the close calls, whatever the tails
+    for d in (32, 128):
         for spread in range(4):
             drawn = torch.Generator("cuda").manual_seed(spread)
             x = torch.randn(N, d, device="cuda", generator=drawn)
@@ -218,13 +219,13 @@ def tails() -> dict[str, Any]:
                 for count, took in times.items():
                     model = lf.KMeans(k, init=x[:k].clone(), n_init=1, max_iter=count, tol=0)
                     seconds = time_fit(model, x)
+                    assert model.n_iter_ == count
                     if repeat:  # the first ones compile
                         took.append(seconds)
             short, long = (statistics.median(took) for took in times.values())
             row = {
                 "iteration": 1e3 * (long - short) / 20,
                 "wrong": count_wrong_labels(x, model.cluster_centers_, model.labels_),
-                "n_iter": model.n_iter_,
             }
             found[f"{d} features, {k} clusters, s {spread}"] = row
             print(d, k, spread, row, flush=True)
