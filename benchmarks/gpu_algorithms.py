@@ -1,8 +1,8 @@
-"""How fast a GPU is: algorithms other than k-means, data larger than its memory, training.
+"""How fast a GPU is: other algorithms, heavy tails, data larger than its memory, training.
 
-`python benchmarks/gpu_algorithms.py [iterations|fits|larger|training ...] [-o FILE]` measures on
-the GPU of this machine and writes benchmarks/results/gpu_algorithms.json, the parts that were
-asked for.
+`python benchmarks/gpu_algorithms.py [iterations|fits|larger|training|tails ...] [-o FILE]`
+measures on the GPU of this machine and writes benchmarks/results/gpu_algorithms.json, the parts
+that were asked for.
 `python benchmarks/gpu_algorithms.py page` writes the tables of docs/gpu.md from it.
 Engines take turns; times are medians of whole calls, results left on the GPU.
 """
@@ -205,7 +205,50 @@ def training() -> dict[str, Any]:
     return found
 
 
-PARTS = {"iterations": iterations, "fits": fits, "larger": larger, "training": training}
+def tails() -> dict[str, Any]:
+    """Milliseconds of an iteration of k-means on normal rows times exp(s z), and wrong labels."""
+    found: dict[str, Any] = {}
+    k = 1000  # with 10 clusters the launches take longer than the close calls, whatever the tails
+    for d in (32, 128):
+        for spread in range(4):
+            drawn = torch.Generator("cuda").manual_seed(spread)
+            x = torch.randn(N, d, device="cuda", generator=drawn)
+            x *= torch.exp(spread * torch.randn(N, 1, device="cuda", generator=drawn))
+            times: dict[int, list[float]] = {10: [], 30: []}
+            for repeat in range(6):
+                for count, took in times.items():
+                    model = lf.KMeans(k, init=x[:k].clone(), n_init=1, max_iter=count, tol=0)
+                    seconds = time_fit(model, x)
+                    assert model.n_iter_ == count
+                    if repeat:  # the first ones compile
+                        took.append(seconds)
+            short, long = (statistics.median(took) for took in times.values())
+            row = {
+                "iteration": 1e3 * (long - short) / 20,
+                "wrong": count_wrong_labels(x, model.cluster_centers_, model.labels_),
+            }
+            found[f"{d} features, {k} clusters, s {spread}"] = row
+            print(d, k, spread, row, flush=True)
+    return found
+
+
+def count_wrong_labels(x: Tensor, centers: Tensor, labels: Tensor) -> int:
+    """Rows with a center that is nearer than that of their label, by differences in float64."""
+    size = max(1, 2**30 // centers.numel())  # 8 GiB of differences
+    wrong = 0
+    for part, found in zip(x.split(size), labels.long().split(size), strict=True):
+        squares = (part.double()[:, None] - centers.double()).square_().sum(dim=2)
+        wrong += int((squares.gather(1, found[:, None])[:, 0] > squares.amin(dim=1)).sum())
+    return wrong
+
+
+PARTS = {
+    "iterations": iterations,
+    "fits": fits,
+    "larger": larger,
+    "training": training,
+    "tails": tails,
+}
 
 
 def iterations_table(rows: dict[str, Any]) -> list[list[str]]:
@@ -256,11 +299,22 @@ def larger_table(rows: dict[str, Any]) -> list[list[str]]:
     return table
 
 
+def tails_table(rows: dict[str, Any]) -> list[list[str]]:
+    table = [["", *(f"s = {spread}" for spread in range(4))]]
+    for name, row in rows.items():
+        shape, spread = name.rsplit(", s ", 1)
+        if spread == "0":
+            table.append([shape])
+        table[-1].append(f"{row['iteration']:.2f} ms")
+    return table
+
+
 TABLES = {
     "iterations": iterations_table,
     "fits": fits_table,
     "larger": larger_table,
     "training": iterations_table,
+    "tails": tails_table,
 }
 _PLACE = re.compile(r"(<!-- gpu: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 

@@ -39,10 +39,11 @@ from lloydformer.engines.cuda.portable.tiles import (
 
 TYPES = {
     "*fp16": "half center_half",
-    "*fp32": "norms residuals half_squares center_norms center_residuals",
+    "*fp32": "norms residuals lowered center_errors",
     "*fp64": "units weights centers parts tolerance record total",
     "*i32": "labels others queue queued assigned status",
     "*i64": "sums masses changed",
+    "fp32": "ratio",
     "i32": "n k d padded n_tiles count",
     "row": "rows origin rounded distances",
 }
@@ -55,7 +56,7 @@ def kernels(target: int, d: int, k: int) -> Iterator[tuple[Any, Tile, Sizes]]:
     tiles = choose_tiles(d, k)
     yield assign, tiles.assign, assign_sizes(target, tiles.assign, d, k)
     yield prepare, tiles.prepare, sizes(tiles.prepare)
-    yield copy_centers, tiles.centers, sizes(tiles.centers)
+    yield copy_centers, tiles.centers, {**sizes(tiles.centers), "CODES": tiles.assign.centers}
     yield decide_few, tiles.few, {**sizes(tiles.few), "CENTERS": tiles.assign.centers}
     yield decide_many, tiles.many, {**sizes(tiles.many), "CENTERS": tiles.many.centers}
     yield collect, tiles.collect, {"TILE": tiles.collect.rows}

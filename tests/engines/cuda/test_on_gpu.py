@@ -106,6 +106,67 @@ def test_an_outlier_does_not_coarsen_the_sums(far):
     same(x, x[:4].clone(), max_iter=10)
 
 
+def with_heavy_tails(n, d, spread, seed=0):
+    """Rows of a normal distribution, each times another number."""
+    drawn = torch.Generator().manual_seed(seed)
+    factors = torch.exp(spread * torch.randn(n, 1, generator=drawn, dtype=torch.float64))
+    return (torch.randn(n, d, generator=drawn, dtype=torch.float64) * factors).float()
+
+
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+@pytest.mark.parametrize(("n", "d", "k"), SIZES)
+def test_heavy_tails_are_fitted_as_on_the_cpu(n, d, k, spread):
+    x = with_heavy_tails(n, d, spread)
+    same(x, x[:k].clone(), max_iter=5, tol=0)
+
+
+@pytest.mark.parametrize("kernels", ["C++", "Triton"])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 5.0])
+@pytest.mark.parametrize(("n", "d", "k"), [*SIZES, (2000, 256, 1100)])
+def test_labels_of_heavy_tails_are_exact(n, d, k, spread, kernels):
+    """With rows between two centers, centers that are nearly equal, and one that is there twice."""
+    from lloydformer.engines.cuda.hopper_lloyd import make_hopper_kernels
+    from lloydformer.engines.cuda.lloyd_state import LloydState
+    from lloydformer.engines.cuda.points import DevicePoints
+
+    x = with_heavy_tails(n, d, spread).cuda()
+    centers = x[:k].clone()
+    half = k // 2
+    centers[half:] = centers[: k - half] * (1 + 1e-6 * torch.randn_like(centers[half:]))
+    centers[-1] = centers[0]
+    pairs = torch.randint(k, (2, n // 4), device="cuda")
+    x[-(n // 4) :] = (centers[pairs[0]] + centers[pairs[1]]) / 2
+    x[-1] = 0
+    points = DevicePoints(x, torch.zeros(d, device="cuda"), None, float(x.abs().max()))
+    state = LloydState(points, k)
+    if kernels == "C++":
+        lloyd = make_hopper_kernels(points, state)
+        if lloyd is None:
+            pytest.skip("no kernel in CUDA C++ for this size")
+    else:
+        pytest.importorskip("triton")
+        from lloydformer.engines.cuda.portable.lloyd import PortableLloyd
+
+        lloyd = PortableLloyd(points, state)
+    lloyd.begin(centers.double(), 0.0)
+    lloyd.assign()
+    labels, wrong = state.assigned.long(), 0
+    for rows, own in zip(x.double().split(200), labels.split(200), strict=True):
+        squares = (rows[:, None] - centers.double()).square().sum(dim=2)
+        most = squares.amin(dim=1) * (1 + 4 * d * torch.finfo(torch.float64).eps)
+        wrong += int((squares.gather(1, own[:, None])[:, 0] > most).sum())
+    assert wrong == 0
+    assert not (labels == k - 1).any()  # of equal centers the first one
+
+
+@pytest.mark.parametrize("far", [3e3, 3e5, 3e7])
+def test_a_far_row_costs_the_others_of_a_batch_no_digits(far):
+    x = torch.cat([mixture(50, 2, 1), mixture(50, 2, 1, seed=1) + 50, torch.full((1, 2), far)])
+    found = lf.fit_batch(x[None].cuda(), n_clusters=3, init=x[None, [0, 50, 100]].cuda())
+    means = torch.stack([x[:50].double().mean(0), x[50:100].double().mean(0)])
+    torch.testing.assert_close(found.centers[0, :2].cpu().double(), means, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("n", "d", "k"), [(5000, 2, 5), (7001, 32, 10), (3000, 100, 40), (50, 3, 40)]

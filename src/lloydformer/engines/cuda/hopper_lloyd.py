@@ -64,8 +64,8 @@ class LargeArgument(ctypes.Structure):
     """`struct Large` of kernels/prelude.cuh."""
 
     _fields_ = list_fields(
-        "pointer copy norms largest tiles halves facts center_norms partial queued word best list",
-        "pointer counts starts",
+        "pointer copy norms log_norms tiles lifted shift center_sizes partial queued word best",
+        "pointer list counts starts",
         "int padded part parts each",
     )
 
@@ -200,7 +200,7 @@ class HopperLloyd:
         self.norms = self._empty(self.padded, 2, dtype=torch.float32)
         in_float32 = self.points.rows.dtype == torch.float32 and _in_range(self.points)
         macros = self.points.macros if in_float32 else (*self.points.macros, ("SCALED_DOUBLE", 1))
-        written = self.copy, self.norms, self.state.largest
+        written = self.copy, self.norms, self.state.log_norms
         given = self.points.argument, *written, self.padded, width, int(fragments)
         grid = Grid(8 * self.processors, 256)
         Launch("prepare.cu", "prepare", self.device, grid, *given, macros=macros)()
@@ -236,15 +236,15 @@ class SmallLloyd(HopperLloyd):
 
     def _prepare_iteration(self, only_assign: int) -> Launch:
         wide, k, warps = self.width, 8 if self.state.n_clusters <= 8 else 16, 8
-        # `struct Shared` of small.cu: sums and masses of each warp, centers, three norms of each,
+        # `struct Shared` of small.cu: sums and masses of each warp, centers, two bounds of each,
         # scratch of a block sum, queues of 48 rows; 64 bytes for alignment.
         of_warp = k * (wide + 1) * 8 + 48 * 4
-        shared = warps * of_warp + k * wide * self.points.rows.dtype.itemsize + 12 * k + 256 + 64
+        shared = warps * of_warp + k * wide * self.points.rows.dtype.itemsize + 8 * k + 256 + 64
         # Blocks per multiprocessor, chosen by hand: the compiler gives a thread as many registers
         # as so many blocks allow, 80 or 255.
         blocks = 3 if wide == 32 else 1
         grid = Grid(blocks * self.processors, 32 * warps, shared)
-        given = self.copy, self.norms, self.state.largest, only_assign
+        given = self.copy, self.norms, only_assign
         return self._prepare("small.cu", "iterate_small", grid, *given, D=wide, K=k, BLOCKS=blocks)
 
 
@@ -263,7 +263,7 @@ class LargeLloyd(HopperLloyd):
         self.columns = self.part = -(-k // 8) * 8
         self.parts = 1
         if k > 128:
-            most = min(1024, (SHARED_LIMIT - 2048) // (2 * self.width + 4) // 128 * 128)
+            most = min(1024, (SHARED_LIMIT - 2048) // (2 * self.width + 8) // 128 * 128)
             self.columns, self.part = 128, -(-k // (128 * -(-k // most))) * 128
             self.parts = -(-k // self.part)
         blocks, padded_k = 2 * self.processors, self.part * self.parts
@@ -272,11 +272,11 @@ class LargeLloyd(HopperLloyd):
         self._tensors = {
             "copy": self.copy,
             "norms": self.norms,
-            "largest": state.largest,
+            "log_norms": state.log_norms,
             "tiles": self._empty(padded_k, self.width, dtype=torch.float16),
-            "halves": self._empty(padded_k, dtype=single),
-            "facts": self._empty(3, dtype=single),
-            "center_norms": self._empty(padded_k, 2, dtype=single),
+            "lifted": self._empty(padded_k, dtype=single),
+            "shift": self._empty(1, dtype=single),
+            "center_sizes": self._empty(padded_k, 2, dtype=single),
             "partial": self._empty(padded_k, 2, dtype=torch.float64),
             "queued": self._counters,
             "word": self._empty(self.parts, self.padded, dtype=whole),
@@ -311,7 +311,7 @@ class LargeLloyd(HopperLloyd):
         # four, three or two groups of 128 threads leave it 128, 168 or 255 registers.
         groups = {64: 4, 128: 3}.get(self.width, 2)
         processors = self.processors // self.parts * self.parts  # each part gets as many blocks
-        grid = Grid(processors, 128 * groups, self.part * (2 * self.width + 4) + 1024)
+        grid = Grid(processors, 128 * groups, self.part * (2 * self.width + 8) + 1024)
         macros = {"D": self.width, "N": self.columns, "GROUPS": groups}
         macros |= {"TILES": self.part // self.columns}
         return self._prepare("assign.cu", "assign", grid, self._argument, **macros)

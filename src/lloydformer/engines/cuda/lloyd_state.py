@@ -6,6 +6,7 @@ implement.
 """
 
 import ctypes
+import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -30,7 +31,7 @@ _POINTERS = "centers rounded assigned sums masses changed tolerance record statu
 class LloydStateArgument(ctypes.Structure):
     """`struct LloydState` of kernels/prelude.cuh."""
 
-    _fields_ = list_fields(f"pointer {_POINTERS}", "int k directions")
+    _fields_ = list_fields(f"pointer {_POINTERS}", "int k directions", "float ratio")
 
 
 class LloydState:
@@ -81,9 +82,8 @@ class LloydState:
         In float64.
     rounded : Tensor of shape (k, d)
         The centers in the precision of the rows, to which distances are computed.
-    largest : Tensor of shape (2,)
-        In float32; the first number is an upper bound of the norms of the points, in the unit of
-        the float16 copy.
+    log_norms : Tensor of shape (1,)
+        int64: the sum of log2 |x|, in units of 2^-16, with x in the unit of the float16 copy.
     assigned : Tensor of shape (n,)
         Labels that `sums` and `masses` belong to, int32; -1 if the point is in none of them.
     labels_released : bool
@@ -97,7 +97,7 @@ class LloydState:
         # Lengths in numbers of 8 bytes. What the host reads comes first: `read_report` copies up
         # to the end of the masses.
         lengths = {"status": 2, "total": 1, "changed": 1, "record": 4 * RECORD_LENGTH, "masses": k}
-        lengths |= {"tolerance": 1, "ticket": 1, "largest": 1, "sums": k * d, "centers": k * d}
+        lengths |= {"tolerance": 1, "ticket": 1, "log_norms": 1, "sums": k * d, "centers": k * d}
         lengths |= {"rounded": -(-k * d * rows.dtype.itemsize // 8)}
         self._slices, stop = dict[str, slice](), 0
         for name, length in lengths.items():
@@ -108,7 +108,7 @@ class LloydState:
         self.status = parts["status"].view(torch.int32)
         self.changed, self.masses = parts["changed"], parts["masses"]
         self.sums = parts["sums"].view(k, d)
-        self.largest = parts["largest"].view(torch.float32)
+        self.log_norms = parts["log_norms"]
         self.tolerance = parts["tolerance"].view(torch.float64)
         self._total = parts["total"].view(torch.float64)
         self.record = parts["record"].view(torch.float64).view(RECORD_LENGTH, 4)
@@ -126,7 +126,23 @@ class LloydState:
             if name != "assigned"
         }
         sizes = {"k": self.n_clusters, "directions": int(self.directions)}
-        return LloydStateArgument(assigned=self.assigned.data_ptr(), **pointers, **sizes)
+        pointers["assigned"] = self.assigned.data_ptr()
+        return LloydStateArgument(**pointers, **sizes, ratio=self.center_ratio)
+
+    @property
+    def center_ratio(self) -> float:
+        """A guess of |c| / |x|: it splits the bound of a score's error between row and center.
+
+        Any number would do for exact labels (`ScoreError` in kernels/prelude.cuh); with a bad one
+        more of them are computed twice. Of normally distributed points, k centers explain at most
+        1 - k^(-2 / d) of the variance. Where clusters are clear the ratio is nearer to 1, but
+        there few scores are close.
+        """
+        if self.directions:
+            return 1.0
+        explained = 1 - self.n_clusters ** (-2 / self.n_features)
+        # At least 1/8, chosen by hand: noise in the means of few points is not explained, either.
+        return max(math.sqrt(explained), 0.125)
 
     @property
     def total(self) -> Tensor:

@@ -1,10 +1,9 @@
 // Labels by float16 tensor cores with a bound of their error, for more than 16 centers on Hopper.
 //
-// The score of a center is x c - |c|^2 / 2. With cm = max |c| and cr = max |c - copy|, a score is
-// wrong by at most |x - copy| (cm + cr) + |x| (cr + (D + 16) 2^-23 cm), and by 9e-6 of the largest
-// score for the lowest five bits, which hold a code, and the last additions. A row is certain if no
-// second score is within twice that; others are queued for `recheck` of update.cu. It reads the
-// copies and writes `word`, `best`, `list` and `queued`; labels and sums stay.
+// The score of a center is x c - |c|^2 / 2, lifted by the bound of the center's error: see
+// `ScoreError`. A row is certain if no second score is within the bound of the best one; others are
+// queued for `recheck` of update.cu. It reads the copies and writes `word`, `best`, `list` and
+// `queued`; labels and sums stay.
 //
 // Points lie in global memory in the order of wgmma's operand A, centers in that of its swizzled
 // operand B, and a part of the centers stays in shared memory: nothing is staged, and warpgroups
@@ -12,8 +11,11 @@
 // score of every q over u, and of every u over q, take two operations per score. Any column but the
 // best differs from it in u or in q, so the second best of both kinds give the second best of all,
 // and at most four candidates if no third is near.
-// Scores are shifted so that all are positive: then their bits order as integers do, and Hopper
-// has a maximum of three integers. The lowest five bits hold u or q.
+// Bits of positive scores order as integers do, and Hopper has a maximum of three integers;
+// negative ones are below all of them, in a wrong order. So a number is added to all scores, large
+// enough that the best scores of nearly all rows are positive (`choose_shift` in update.cu), and
+// rows whose limit is not positive are compared with all centers. The lowest five bits of a score
+// hold u or q.
 #ifndef D
 #define D 128
 #endif
@@ -50,18 +52,19 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, L
     const u32 start = (u32)__cvta_generic_to_shared(raw), base = (start + 1023) & ~1023u;
     unsigned char* centers = raw + (base - start);
     float* shifted = (float*)(centers + (size_t)PART * D * 2);
+    float* center_error = shifted + PART;
     const int thread = threadIdx.x, group = thread >> 7, lane = thread & 31,
               warp = (thread >> 5) & 3;
     const int parts = large.parts, n = p.n, padded = large.padded;
     const int g = lane >> 2, t4 = lane & 3, part = blockIdx.x % parts;
-    const float cm = large.facts[0], cr = large.facts[1];
-    const float size = (*large.largest * cm + large.facts[2]) * 1.01f + 1e-30f;
-    const bool hopeless = !(size < 1e37f);  // a center is too far away for float32
-    const float by_norm = cr + (D + 16) * 1.2e-7f * cm, always = 9e-6f * size;
+    const float added = *large.shift;
+    const ScoreError error = score_error<D>(state, added);
     for (int i = thread; i < PART * D / 8; i += 128 * GROUPS)
         ((uint4*)centers)[i] = ((const uint4*)large.tiles)[(size_t)part * (PART * D / 8) + i];
-    for (int i = thread; i < PART; i += 128 * GROUPS)
-        shifted[i] = size - large.halves[part * PART + i];
+    for (int i = thread; i < PART; i += 128 * GROUPS) {
+        shifted[i] = added + large.lifted[part * PART + i];
+        center_error[i] = large.center_sizes[part * PART + i].y;
+    }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
     const u64 descriptor =
@@ -168,10 +171,21 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, L
             }
             const int u1 = first[h] & 31, q1 = most & 31;
             u32 code = part * PART + u1 * 32 + q1;
-            const float error = fmaf(norm[h].y, cm + cr, fmaf(norm[h].x, by_norm, always));
-            const float lowest = fmaxf(fmaf(-2.f, error, __int_as_float(first[h])), 1e-30f);
-            const int limit = __float_as_int(lowest);
-            const bool close = (hopeless || max(next, second[h]) >= limit) && row + 8 * h < n;
+            float own = center_error[min(u1 * 32 + q1, PART - 1)];
+            // If two scores differ in no bit but those of their codes, u1 and q1 may belong to two
+            // centers. The best one is then among four, unless a third is close as well.
+            const bool same_u = ((first[h] ^ second[h]) & ~31) == 0,
+                       same_q = ((most ^ next) & ~31) == 0;
+            if (same_u || same_q) {
+                const int u = same_u ? second[h] & 31 : u1, q = same_q ? next & 31 : q1;
+                own = fmaxf(fmaxf(own, center_error[min(u * 32 + q, PART - 1)]),
+                            fmaxf(center_error[min(u1 * 32 + q, PART - 1)],
+                                  center_error[min(u * 32 + q1, PART - 1)]));
+            }
+            const float lowest = fmaf(-2.f, error.row(norm[h]) + own, __int_as_float(first[h]));
+            const int limit = __float_as_int(fmaxf(lowest, 1e-30f));
+            const bool useless = !(lowest > 1e-30f);
+            const bool close = (useless || max(next, second[h]) >= limit) && row + 8 * h < n;
             if (__any_sync(~0u, close)) {
                 int near = 0;
 #pragma unroll
@@ -180,7 +194,7 @@ extern "C" __global__ __launch_bounds__(128 * GROUPS, 1) void assign(Points p, L
                 near += __shfl_xor_sync(~0u, near, 2);
                 const int u2 = second[h] >= limit ? second[h] & 31 : u1,
                           q2 = next >= limit ? next & 31 : q1;
-                const bool few = !hopeless && near <= 2 && third[h] < limit;
+                const bool few = !useless && near <= 2 && third[h] < limit;
                 if (close)
                     code |= ((part * PART + u2 * 32 + q2) << 15) | (few ? 1u << 30 : 2u << 30);
                 if (parts == 1 && close && t4 == 0) {

@@ -110,6 +110,35 @@ __device__ __forceinline__ float middle(float low, float high) {
     return quantum > 0 ? rintf((low + half) / quantum) * quantum : low;
 }
 
+// The middle one of up to 63 values of a column's points, found by a warp: value(row) for the rows
+// of `sample_numbers` in numerics/scaling.py. Each lane counts how many are below its own two.
+template <class Value>
+__device__ __forceinline__ float sample_median(int n, Value value) {
+    const int m = min(n, 63);
+    float found = 0;
+    bool mine = false;
+    for (int own = threadIdx.x & 31; own < m; own += 32) {
+        const float x = value(own * n / m);
+        int rank = 0;
+        for (int j = 0; j < m; j++) {
+            const float other = value(j * n / m);
+            rank += other < x || (other == x && j < own);
+        }
+        if (rank == (m - 1) / 2) found = x, mine = true;
+    }
+    const int source = __ffs(__ballot_sync(~0u, mine)) - 1;
+    return __shfl_sync(~0u, found, max(source, 0));  // -1 if there is NaN, which is declined
+}
+
+// The median of a sample, rounded to its spread: `sampled_origin` of numerics/scaling.py. Less the
+// middle of the range, all points would lose the digits in which they differ if one is far away.
+__device__ __forceinline__ float robust_origin(const float* x, int n) {
+    const float center = sample_median(n, [=](int i) { return x[i]; });
+    const float spread = sample_median(n, [=](int i) { return fabsf(x[i] - center); });
+    const float quantum = fmaxf(power_of(spread), power_of(center * 0x1p-23f));
+    return spread > 0 && quantum > 0 ? rintf(center / quantum) * quantum : center;
+}
+
 // A power of two that brings numbers up to `most` below 2^14; 2^100 at most.
 __device__ __forceinline__ float unit_for(float most) {
     const int exponent = max((int)(__float_as_uint(most) >> 23) - 127, -87);
@@ -126,7 +155,9 @@ struct ColumnChecks {
     bool good;      // finite, and the grid of the sums is fine enough
 };
 
-// Subtracts the origin, a column by one warp.
+// Subtracts the origin, a column by one warp. ROBUST: outliers do not move the origin. Then points
+// beside them lose digits by the grid alone, which is found out, and the problem is declined.
+template <bool ROBUST>
 __device__ __forceinline__ ColumnChecks center_columns(Problem& s, const Arrays& a) {
     const int lane = threadIdx.x & 31;
     ColumnChecks checks = {0.f, 0.0, true};
@@ -142,7 +173,7 @@ __device__ __forceinline__ ColumnChecks center_columns(Problem& s, const Arrays&
             low = fminf(low, __shfl_xor_sync(~0u, low, o));
             high = fmaxf(high, __shfl_xor_sync(~0u, high, o));
         }
-        const float origin = middle(low, high);
+        const float origin = ROBUST ? robust_origin(x, a.n) : middle(low, high);
         const float unit = unit_for(fmaxf(high - origin, origin - low)), inverse = 1.f / unit;
         double sum = 0, square = 0;
         int coarse = 0;  // points that lose many digits: outliers have made the grid wide
@@ -509,10 +540,11 @@ __device__ __forceinline__ void write(Problem& s, const Arrays& a, const Batch& 
 
 // The points of a set of rows and the starts of this block's problem, in shared memory. Returns the
 // sum of the variances of the columns; negative, with n_iter DECLINED, if values cannot be used.
+template <bool ROBUST>
 __device__ __forceinline__ double begin(Problem& s, const Arrays& a, const Batch& p, int set) {
     load(a, p.rows + (size_t)set * p.n * p.d, p.d);
     __syncthreads();
-    const ColumnChecks checks = center_columns(s, a);
+    const ColumnChecks checks = center_columns<ROBUST>(s, a);
     const bool usable = __syncthreads_and(checks.good);
     const float span = block_max(checks.span, s.scratch);
     const double spread = fmax(block_sum(checks.spread, s.scratch), 0.0);
@@ -526,7 +558,7 @@ __device__ __forceinline__ double begin(Problem& s, const Arrays& a, const Batch
 extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void solve_batch(Batch p) {
     Problem& s = problem();
     const Arrays a = arrays(p.n);
-    const double spread = begin(s, a, p, blockIdx.x);
+    const double spread = begin<true>(s, a, p, blockIdx.x);
     if (spread < 0) return;
     const float longest = longest_point(s, a);
     write(s, a, p, iterate(s, a, longest, p.tol * spread / p.d, p.max_iter));
@@ -568,6 +600,8 @@ __device__ __forceinline__ void run_path(Problem& s, const Arrays& a, float long
 extern "C" __global__ __launch_bounds__(THREADS, BLOCKS) void lloyd_paths(Paths p) {
     Problem& s = problem();
     const Arrays a = arrays(p.batch.n);
-    if (begin(s, a, p.batch, blockIdx.x % p.sets) < 0) return;
+    // Around their middles: hundreds of tasks with heavy tails are compared, and one that is
+    // declined would send all of them to torch, which rounds distances to float32.
+    if (begin<false>(s, a, p.batch, blockIdx.x % p.sets) < 0) return;
     run_path(s, a, longest_point(s, a), p);
 }

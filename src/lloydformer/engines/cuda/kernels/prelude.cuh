@@ -50,17 +50,18 @@ struct LloydState {
     double* total;
     int* ticket;
     int k, directions;
+    float ratio;  // of ScoreError
 };
 
 // Memory of the kernels for many centers (assign.cu, update.cu), from one launch to the next.
 struct Large {
     const uint4* copy;     // the float16 copy of the points
     const float2* norms;   // of the points: |x|, |x - copy|
-    const float* largest;  // upper bound of |x|
+    const i64* log_norms;  // the sum of log2 |x|, in units of 1 / LOG_UNIT
     u16* tiles;            // the float16 copy of the centers, in the order of wgmma's operand B
-    float* halves;         // |c|^2 / 2
-    float* facts;          // the largest |c|, |c - copy| and |c|^2 / 2
-    float* center_norms;   // (padded k, 2): |c|, |c - copy|
+    float* lifted;         // center_error - |c|^2 / 2
+    float* shift;          // one number, added to all scores
+    float2* center_sizes;  // (padded k,): |c|, center_error
     double* partial;       // (padded k, 2): parts of the objective and of the shift
     int* queued;           // rows in the list: from its front, from its back
     int* word;             // (parts, padded): what is known of a row's label
@@ -106,6 +107,72 @@ __device__ __forceinline__ float to_half(X x, u16& bits) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(back) : "h"(bits));
     return back;
 }
+
+// Bounds of the error of a score x c - |c|^2 / 2 that tensor cores compute from float16 copies x',
+// c' of x and c: together at most row(x) + center(c).
+//
+// Proof. Let X = |x| + |x - x'| and C = |c| + |c - c'|. The copies cost
+//     |x c - x' c'| = |(x - x') c + x' (c - c')| <= |x - x'| C + X |c - c'|,
+// and what is rounded afterwards (the products as they are added up, |c|^2 / 2, the last additions,
+// the lowest bits of a score, which hold a code) costs at most
+//     rounding (X C + C^2 / 2 + center(c)) + always,
+// where the last part is for a number that is added to all scores. Since 2 a b <= a^2 + b^2,
+//     |x - x'| C <= ratio |x - x'|^2 / (2 LOSS) + LOSS C^2 / (2 ratio)
+//     X |c - c'| <= ratio LOSS X^2 / 2 + |c - c'|^2 / (2 LOSS ratio)
+//     X C        <= ratio X^2 / 2 + C^2 / (2 ratio)
+// for all positive LOSS and ratio; they are equal, and nothing is lost by the split, where
+// |x - x'| = LOSS |x|, likewise for c, and |c| = ratio |x|. The factor 1.0001 is for
+// rounding center(c) in the line above, and for the rounding of the bounds themselves.
+//
+// The bound of a pair depends on this row and this center alone: with one bound for all, a single
+// far row or center would make all pairs too close to call.
+//
+// How it is used. Kernels add center(c) to the score, before anything is compared: such a lifted
+// score is at least the true one less row(x), and at most the true one plus row(x) + 2 center(c).
+// So if b has the largest lifted score, that of the nearest center is at least
+//     lifted score of b - 2 row(x) - 2 center(b).
+struct ScoreError {
+    float ratio;     // a guess of |c| / |x|: LloydState.center_ratio in lloyd_state.py
+    float rounding;  // 2^-23, times the additions one after the other and the steps of a code
+    float always;
+
+    // A float16 copy of normally distributed numbers is wrong by 1.9e-4 of their norm.
+    static constexpr float LOSS = 2e-4f;
+
+    // norm: |x| and |x - x'|, or upper bounds of them.
+    __device__ __forceinline__ float row(float2 norm) const {
+        const float size = norm.x + norm.y, lost = norm.y;
+        const float sum = lost * lost * (1 / LOSS) + (LOSS + rounding) * size * size;
+        return fmaf(0.5001f * ratio, sum, always + 1e-30f);
+    }
+
+    __device__ __forceinline__ double center(double norm, double lost) const {
+        const double size = norm + lost;
+        const double sum = lost * lost / LOSS + ((double)LOSS + rounding) * size * size;
+        return 0.5001 * (sum / ratio + rounding * size * size);
+    }
+};
+
+// Writes center(c) and center(c) - |c|^2 / 2, which the product of a score is added to. A center
+// that is too far away for float32 gets the highest score and no limit of its error: then all rows
+// are compared in float64.
+__device__ __forceinline__ void lift(const ScoreError& error, double square, double lost_square,
+                                     float& bound, float& lifted) {
+    const double own = error.center(sqrt(square), sqrt(lost_square));
+    const bool in_range = own < 1e36 && square < 1e36;
+    bound = in_range ? (float)(own * 1.000001) : 3e38f;
+    lifted = in_range ? (float)(own - 0.5 * square) : 1e38f;
+}
+
+// For the scores of assign.cu. Products: one unit of float32 for each, tensor cores may truncate,
+// and 16 more. A code of five bits changes a score by 31 units at most; additions are less than 9
+// more.
+template <int WIDTH>
+__device__ __forceinline__ ScoreError score_error(const LloydState& state, float shift) {
+    return {state.ratio, (WIDTH + 16 + 40) * 1.2e-7f, 40 * 1.2e-7f * shift};
+}
+
+#define LOG_UNIT 65536  // log2 |x| is added up in fixed point: LloydState.log_norms
 
 // A point that SHARE neighbouring threads hold, in registers.
 template <int WIDTH, int SHARE>
@@ -187,8 +254,8 @@ __device__ float block_max(float v, double* scratch) {
     __syncthreads();
     if ((threadIdx.x & 31) == 0) scratch[threadIdx.x >> 5] = v;
     __syncthreads();
-    float most = 0;
-    for (int i = 0; i < (blockDim.x + 31) / 32; i++) most = fmaxf(most, (float)scratch[i]);
+    float most = (float)scratch[0];
+    for (int i = 1; i < (blockDim.x + 31) / 32; i++) most = fmaxf(most, (float)scratch[i]);
     return most;
 }
 

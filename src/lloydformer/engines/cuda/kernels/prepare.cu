@@ -132,7 +132,7 @@ extern "C" __global__ void moments(Points p, double* partial, i64* columns) {
 }
 
 // The float16 copy of the points, times half_unit, padded with zeros to D columns and whole tiles
-// of 16 rows; norms (n, 2): |x| and |x - copy|, rounded up; the largest |x|.
+// of 16 rows; norms (n, 2): |x| and |x - copy|, rounded up; the sum of log2 |x|, in fixed point.
 // One warp does 16 rows, in float32 if half_unit is a number of it: for D up to 256, sums of
 // squares are then too small by 2e-5 at most. With `fragments` the copy lies in the order of
 // wgmma's operand A, except that columns are permuted: `place` in update.cu does the same with the
@@ -142,12 +142,12 @@ typedef double Scaled;
 #else
 typedef float Scaled;
 #endif
-extern "C" __global__ void prepare(Points p, uint4* copy, float2* norms, float* largest, int padded,
+extern "C" __global__ void prepare(Points p, uint4* copy, float2* norms, i64* log_norms, int padded,
                                    int D, int fragments) {
     const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3, steps = D / 16;
     const int warps = (gridDim.x * blockDim.x) >> 5;
     const Scaled unit = (Scaled)p.half_unit;
-    float most = 0;
+    i64 logs = 0;
     for (int tile = (blockIdx.x * blockDim.x + threadIdx.x) >> 5; tile < padded / 16;
          tile += warps) {
         Scaled squares[2] = {0, 0}, lost[2] = {0, 0};
@@ -198,10 +198,11 @@ extern "C" __global__ void prepare(Points p, uint4* copy, float2* norms, float* 
             const float norm = (float)(sqrt((double)squares[h]) * 1.0001);
             const float rest = (float)(sqrt((double)lost[h]) * 1.0001);
             if (t == 0) norms[row] = make_float2(norm, rest);
-            most = fmaxf(most, norm + rest);
+            // No number of float16 but 0 is below 2^-24.
+            if (t == 0 && row < p.n) logs += (i64)(log2f(fmaxf(norm, 0x1p-24f)) * LOG_UNIT);
         }
     }
 #pragma unroll
-    for (int o = 16; o; o >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
-    if (lane == 0) atomicMax((int*)largest, __float_as_int(most));
+    for (int o = 16; o; o >>= 1) logs += __shfl_xor_sync(~0u, logs, o);
+    if (lane == 0) add(log_norms, logs);
 }

@@ -1,10 +1,9 @@
 // One iteration of Lloyd's algorithm for up to 16 centers and 64 features, in one launch. The last
 // block moves the centers.
 //
-// A warp multiplies 16 rows of the float16 copy with all centers on tensor cores. The error of a
-// score is at most |x - copy| (cm + cr) + |x| (cr + (D + 8) 2^-23 cm) + 4e-6 of the largest score,
-// with cm = max |c| and cr = max |c - copy|; the last part is for the four lowest bits, which hold
-// the number of the center. Rows whose two best scores differ by less than twice that wait in a
+// A warp multiplies 16 rows of the float16 copy with all centers on tensor cores. Scores are lifted
+// by the bounds of the centers' errors (`ScoreError`), and their four lowest bits hold the number
+// of the center. Rows whose two best scores differ by less than the bound of the best one wait in a
 // queue of their warp and are compared in float64, eight at a time: so labels are exact.
 // Points whose label changes move between integer sums of the warp in shared memory, which the
 // block adds to those of all blocks at the end: `sums` belong to `assigned` before and after.
@@ -34,7 +33,7 @@ struct Shared {
     i64 sums[WARPS][K * D];
     i64 masses[WARPS][K];
     __align__(16) Real centers[K * D];
-    float halves[K], norms[K], lost[K];
+    float lifted[K], errors[K];  // center_error - |c|^2 / 2, center_error
     double scratch[32];
     int queue[WARPS][48];  // rows to recheck: up to 31 are left over, and a tile adds up to 16
 };
@@ -52,8 +51,7 @@ struct Rows {
 
 // With only_assign labels and sums are computed, and the centers stay.
 extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
-    Points p, LloydState state, const uint4* copy, const float2* norms, const float* largest,
-    int only_assign) {
+    Points p, LloydState state, const uint4* copy, const float2* norms, int only_assign) {
     if (!is_running(state)) return;
     extern __shared__ __align__(16) unsigned char raw[];
     Shared& s = *(Shared*)raw;
@@ -61,6 +59,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
               t = lane & 3;
     for (int i = thread; i < WARPS * K * D; i += 32 * WARPS) ((i64*)s.sums)[i] = 0;
     for (int i = thread; i < WARPS * K; i += 32 * WARPS) ((i64*)s.masses)[i] = 0;
+    // D + 16 units of float32 for the products, 15 for a code and 9 for the last additions.
+    const ScoreError error = {state.ratio, (D + 16 + 24) * 1.2e-7f, 0.f};
     for (int j = warp; j < K; j += WARPS) {
         double square = 0, lost = 0;
         for (int f = lane; f < D; f += 32) {
@@ -73,18 +73,13 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
         }
         square = warp_sum(square), lost = warp_sum(lost);
         if (lane == 0) {
-            s.halves[j] = j < state.k ? fminf((float)(0.5 * square), 5e37f) : 1e38f;
-            s.norms[j] = (float)(sqrt(square) * 1.000001),
-            s.lost[j] = (float)(sqrt(lost) * 1.000001);
+            s.lifted[j] = -1e38f, s.errors[j] = 0;
+            if (j < state.k) lift(error, square, lost, s.errors[j], s.lifted[j]);
         }
     }
     __syncthreads();
-    float cm = 0, cr = 0;
-    for (int j = 0; j < state.k; j++) cm = fmaxf(cm, s.norms[j]), cr = fmaxf(cr, s.lost[j]);
-    const float by_norm = 2.f * (cr + (D + 8) * 1.2e-7f * cm), by_rest = 2.f * (cm + cr);
-    const float always = 2.f * 4e-6f * (*largest * cm + 0.5f * cm * cm);
     u32 b[TILES][STEPS][2];
-    float half[TILES][2];
+    float lifted[TILES][2];
 #pragma unroll
     for (int a = 0; a < TILES; a++) {
 #pragma unroll
@@ -97,7 +92,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
                 to_half((double)c[1] * p.half_unit, high);
                 b[a][step][i] = low | (u32)high << 16;
             }
-        half[a][0] = s.halves[a * 8 + 2 * t], half[a][1] = s.halves[a * 8 + 2 * t + 1];
+        lifted[a][0] = s.lifted[a * 8 + 2 * t], lifted[a][1] = s.lifted[a * 8 + 2 * t + 1];
     }
     int changed = 0;
     int* queue = s.queue[warp];
@@ -196,8 +191,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
             float c[TILES][4];
 #pragma unroll
             for (int a = 0; a < TILES; a++) {
-                c[a][0] = c[a][2] = -half[a][0];
-                c[a][1] = c[a][3] = -half[a][1];
+                c[a][0] = c[a][2] = lifted[a][0];
+                c[a][1] = c[a][3] = lifted[a][1];
             }
 #pragma unroll
             for (int step = 0; step < STEPS; step++) {
@@ -232,15 +227,15 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, BLOCKS) void iterate_small(
             const float most = t ? best[1] : best[0], next_best = t ? second[1] : second[0];
             const float2 norm = t ? now.norm[1] : now.norm[0];
             const bool in = t < 2 && row < p.n;
-            const float error = fmaf(norm.x, by_norm, fmaf(norm.y, by_rest, always));
-            const bool sure =
-                most - next_best > error && (int)(__float_as_uint(most) & 15) < state.k;
+            const int label = __float_as_uint(most) & 15;  // may be of padding: K - 1 at most
+            const float either = error.row(norm) + s.errors[min(label, K - 1)];
+            const bool sure = most - next_best > 2.f * either && label < state.k;
             const bool close = in && !sure;
             const u32 votes = __ballot_sync(~0u, close);
             if (close) queue[queued + __popc(votes & ((1u << lane) - 1))] = row;
             queued += __popc(votes);
             __syncwarp();
-            move_points(__float_as_uint(most) & 15, t ? now.old[1] : now.old[0], row, in && !close);
+            move_points(label, t ? now.old[1] : now.old[0], row, in && !close);
         }
         while (queued >= (more ? 32 : 1)) queued = recheck(queued);
     }

@@ -1,13 +1,19 @@
 """Exact labels from float16 scores: copies, scores with an error bound, close calls in float64.
 
 The score of a center is x.c - |c|^2 / 2; the nearest center has the largest. With x^ and c^ the
-copies in float16, cm = max|c| and cr = max|c - c^|,
+copies in float16, X = |x| + |x - x^| and C = |c| + |c - c^|,
 
-    |x.c - x^.c^| <= |x - x^| (cm + cr) + |x| cr
+    |x.c - x^.c^| <= |x - x^| C + X |c - c^|
 
-and the tensor cores add up with an error of at most (d + 16) 2^-23 (|x| + |x - x^|) (cm + cr).
-Where the two best scores differ by more than twice that bound, the label is certain. Other rows go
-to a queue, and are decided by differences in float64: so labels are those of float64.
+and the tensor cores add up with an error of at most (d + 16) 2^-23 X C. Each product is split by
+2 a b <= a^2 + b^2, so that the error of a score is at most row(x) + center(c): `bound_row` and
+`bound_center`, for any number as their ratio, best one near |c| / |x|.
+One far row or center does not change the bounds of others.
+
+Scores are lifted by center(c). If b has the largest lifted score, that of the nearest center is at
+least as large, less 2 row(x) + 2 center(b) (`ScoreError` in kernels/prelude.cuh has the proof).
+Where the second best is lower, the label is certain. Other rows go to a queue, and are decided by
+differences in float64: so labels are those of float64.
 """
 
 import triton
@@ -24,6 +30,8 @@ UPWARD = tl.constexpr(1.000001)
 NOTHING = tl.constexpr(-3e38)
 # Tensor cores may truncate: an addition is wrong by one unit of float32's 24 bits, not by half.
 EPSILON = tl.constexpr(2.0**-23)
+# Relative error of a float16 copy of normally distributed numbers; any number would give a bound.
+LOSS = tl.constexpr(2e-4)
 # Absolute part of the bound: for numbers that float32 would round to 0.
 TINY = tl.constexpr(1e-30)
 
@@ -92,27 +100,53 @@ def prepare(
     tl.store(residuals + row, (tl.sqrt(errors) * UPWARD).to(tl.float32), mask=row < n)
 
 
+@triton.jit
+def bound_row(norm, residual, ratio, padded, CODES: tl.constexpr):
+    """Return row(x), from |x| and |x - x^|: with r = `ratio` and e for what is rounded later,
+
+        r (|x - x^|^2 / LOSS + (LOSS + e) X^2) / 2
+
+    A product of X and C loses `padded` + 16 units of the last bit where products are added, `CODES`
+    where the last bits hold a column, and 4 in the last additions. 0.5001 in place of 0.5 covers
+    the rounding of the bound itself.
+    """
+    size = norm + residual
+    loss = LOSS + (padded + 20 + CODES) * EPSILON
+    return 0.5001 * ratio * (residual * residual / LOSS + loss * size * size) + TINY
+
+
+@triton.jit
+def bound_center(norm, residual, ratio, padded, CODES: tl.constexpr):
+    """Return center(c): the same with 1 / r, and e C^2 / 2 for what |c|^2 / 2 loses."""
+    size = norm + residual
+    rounded = 0.5001 * (padded + 20 + CODES) * EPSILON * size * size
+    return bound_row(norm, residual, 1.0 / ratio, padded, CODES) + rounded
+
+
 @triton.jit(do_not_specialize=SIZES)
 def copy_centers(
     rounded,
     units,
     center_half,
-    half_squares,
-    center_norms,
-    center_residuals,
+    lowered,
+    center_errors,
     queued,
     changed,
     status,
     k,
     d,
     padded,
+    ratio,
+    CODES: tl.constexpr,
     TILE: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
-    """Write copies of the centers, |c|^2 / 2, |c| and |c - copy|; set counters to 0.
+    """Write copies of the centers, center(c), and |c|^2 / 2 - center(c); set counters to 0.
 
-    Rows from k on are centers that no point is near to: the copy is 0 there and `half_squares`
-    huge. The counters of an iteration are reset here because this is its first kernel.
+    Rows from k on are centers that no point is near to: the copy is 0 there and `lowered` huge. A
+    center that is too far away for float32 gets the highest score and no limit of its error: then
+    all rows are decided in float64. The counters of an iteration are reset here because this is its
+    first kernel.
     """
     if tl.load(status) != 0:
         return
@@ -120,39 +154,17 @@ def copy_centers(
     squares, errors = write_half(
         rounded, None, units, center_half, center, center < k, center >= 0, d, padded, CHUNK
     )
-    halved = tl.where(center < k, squares * 0.5, 3e38).to(tl.float32)
-    tl.store(half_squares + center, halved)
-    tl.store(center_norms + center, (tl.sqrt(squares) * UPWARD).to(tl.float32))
-    tl.store(center_residuals + center, (tl.sqrt(errors) * UPWARD).to(tl.float32))
+    bound = bound_center(tl.sqrt(squares), tl.sqrt(errors), ratio, padded, CODES)
+    held = (bound < 1e36) & (squares < 1e36)
+    below = tl.where(held, squares * 0.5 - bound, -1e38)
+    tl.store(lowered + center, tl.where(center < k, below, 3e38).to(tl.float32))
+    # Twice 1.5e38 does not overflow, and no center in range has a score below 1e38 - 3e38.
+    tl.store(center_errors + center, tl.where(held, bound * UPWARD, 1.5e38).to(tl.float32))
     if tl.program_id(0) == 0:
         tl.store(queued, 0)
         tl.store(queued + 1, 0)
         tl.store(queued + 2, 0)
         tl.store(changed, 0)
-
-
-@triton.jit
-def reduce_max(values, k, TILE: tl.constexpr):
-    """Return the largest of k values that are not negative."""
-    found = tl.zeros((TILE,), tl.float32)
-    for first in range(0, k, TILE):
-        j = first + tl.arange(0, TILE)
-        found = tl.maximum(found, tl.load(values + j, mask=j < k, other=0.0))
-    return tl.max(found, 0)
-
-
-@triton.jit
-def bound_score_error(norm, residual, center_norm, center_residual, padded, TILE: tl.constexpr):
-    """Return a bound of the error of each row's scores, whose last bits may hold a column.
-
-    The first line of `error` is the bound above; (TILE + 4) units of the largest score cover the
-    bits of the column and the last additions, and 1.0001 the rounding of the bound itself.
-    """
-    reach = center_norm + center_residual
-    product = (norm + residual) * reach
-    size = product + 0.5 * center_norm * center_norm
-    error = residual * reach + norm * center_residual + (padded + 16) * EPSILON * product
-    return (error + (TILE + 4) * EPSILON * size) * 1.0001 + TINY
 
 
 @triton.jit
@@ -203,9 +215,8 @@ def assign(
     norms,
     residuals,
     center_half,
-    half_squares,
-    center_norms,
-    center_residuals,
+    lowered,
+    center_errors,
     status,
     labels,
     others,
@@ -214,6 +225,7 @@ def assign(
     n,
     k,
     padded,
+    ratio,
     n_tiles,
     TILE: tl.constexpr,
     CENTERS: tl.constexpr,
@@ -234,8 +246,6 @@ def assign(
     """
     if tl.load(status) != 0:
         return
-    center_norm = reduce_max(center_norms, k, 1024)
-    center_residual = reduce_max(center_residuals, k, 1024)
     f = tl.arange(0, CHUNK)
     q = tl.arange(0, CENTERS)
     within = f < padded
@@ -243,7 +253,7 @@ def assign(
         only = tl.load(
             center_half + q[None, :] * padded + f[:, None], mask=within[:, None], other=0.0
         )
-        only_squares = tl.load(half_squares + q)
+        only_lowered = tl.load(lowered + q)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         row = tile * TILE + tl.arange(0, TILE)
         inside = row < n
@@ -263,19 +273,19 @@ def assign(
         for u in range(1 if ONE else tl.cdiv(k, CENTERS)):
             center = u * CENTERS + q
             if WHOLE and ONE:
-                scores = tl.dot(x, only) - only_squares[None, :]
+                scores = tl.dot(x, only) - only_lowered[None, :]
             elif WHOLE:
                 c = tl.load(
                     center_half + center[None, :] * padded + f[:, None],
                     mask=within[:, None],
                     other=0.0,
                 )
-                scores = tl.dot(x, c) - tl.load(half_squares + center)[None, :]
+                scores = tl.dot(x, c) - tl.load(lowered + center)[None, :]
             else:
                 scores = multiply_chunks(
                     half, center_half, start, center, f, inside, padded, TILE, CENTERS, CHUNK
                 )
-                scores -= tl.load(half_squares + center)[None, :]
+                scores -= tl.load(lowered + center)[None, :]
             columns = tl.maximum(columns, scores)
             best = tl.max(scores, 1)
             third_score = tl.maximum(third_score, tl.minimum(second_score, best))
@@ -290,14 +300,22 @@ def assign(
         columns = tl.where(tl.abs(columns) < 0.1 * TINY, 0.1 * TINY, columns)
         bits = columns.to(tl.int32, bitcast=True) & -CENTERS
         columns = (bits | q[None, :]).to(tl.float32, bitcast=True)
-        first_column = tl.max(columns, 1).to(tl.int32, bitcast=True) & (CENTERS - 1)
-        norm = tl.load(norms + row, mask=inside, other=0.0)
-        residual = tl.load(residuals + row, mask=inside, other=0.0)
-        error = bound_score_error(norm, residual, center_norm, center_residual, padded, CENTERS)
-        threshold = first_score - 2 * error
+        most = tl.max(columns, 1)
+        first_column = most.to(tl.int32, bitcast=True) & (CENTERS - 1)
+        label = first_tile * CENTERS + first_column
         columns = tl.where(q[None, :] == first_column[:, None], NOTHING, columns)
         second = tl.max(columns, 1)
         second_column = second.to(tl.int32, bitcast=True) & (CENTERS - 1)
+        # If two scores differ in no bit but those of their columns, the best one may be in either
+        # column of the first tile; if a third column is close as well, all centers are compared.
+        bits = most.to(tl.int32, bitcast=True) ^ second.to(tl.int32, bitcast=True)
+        other = tl.where((bits & -CENTERS) == 0, first_tile * CENTERS + second_column, label)
+        center_error = tl.load(center_errors + label)
+        center_error = tl.maximum(center_error, tl.load(center_errors + other))
+        norm = tl.load(norms + row, mask=inside, other=0.0)
+        residual = tl.load(residuals + row, mask=inside, other=0.0)
+        error = bound_row(norm, residual, ratio, padded, CENTERS)
+        threshold = first_score - 2 * (error + center_error)
         near = tl.sum((columns >= threshold[:, None]).to(tl.int32), 1)
         # If centers are far out of the range of float16, scores or the threshold may be infinite or
         # NaN, or no score may be above NOTHING. Both comparisons are then false: all is decided in
@@ -306,7 +324,7 @@ def assign(
         few = (near <= 1) & (third_score < threshold)
         second_column = tl.where(second >= threshold, second_column, first_column)
         second_tile = tl.where(second_score >= threshold, second_tile, first_tile)
-        tl.store(labels + row, first_tile * CENTERS + first_column, mask=inside)
+        tl.store(labels + row, label, mask=inside)
         is_open = inside & (certain == 0)
         tl.store(others + row, second_tile * CENTERS + second_column, mask=is_open)
         push(queue, queued, row, n, is_open & few, 0)

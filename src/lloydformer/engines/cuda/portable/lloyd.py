@@ -62,7 +62,7 @@ class PortableLloyd(LloydKernels):
         single, whole, double = torch.float32, torch.int32, torch.float64
         units = [points.half_unit, points.sum_unit, points.mass_unit]
         in_state = "rounded", "centers", "sums", "masses", "tolerance", "record"
-        of_centers = "half_squares", "center_norms", "center_residuals"
+        of_centers = "lowered", "center_errors"
         # Arguments of the kernels, by the names of their parameters.
         self._arguments: dict[str, Any] = {
             "rows": points.rows,
@@ -81,6 +81,7 @@ class PortableLloyd(LloydKernels):
             "d": d,
             "k": k,
             "padded": padded,
+            "ratio": state.center_ratio,
         }
         # In place of the state's, for labels that must not change it.
         self._running = torch.zeros(2, dtype=whole, device=device)
@@ -124,8 +125,8 @@ class PortableLloyd(LloydKernels):
         own: dict[str, Any] = {"status": status, "changed": changed}
         padded_k, padded = self._arguments["center_half"].shape
         n_tiles = triton.cdiv(padded_k, tiles.centers.rows)
-        self._launch(labels.copy_centers, tiles.centers, n_tiles, **own)
         tile, k = tiles.assign, self.state.n_clusters
+        self._launch(labels.copy_centers, tiles.centers, n_tiles, CODES=tile.centers, **own)
         own |= {"n_tiles": self._count_tiles(tile), "WHOLE": padded <= tile.features}
         one = can_keep_centers(tile, k, self._capability)
         self._launch(labels.assign, tile, self._count_programs(tile), ONE=one, **own)
