@@ -50,16 +50,23 @@ class Bounds {
         else
             loosen(centers);
         known_ = true;
+        by_slot_ = first_ && centers.int8 != nullptr && rows.int8 != nullptr
+                       ? groups_->in_int8(centers)
+                       : nullptr;
         groups_->pack(centers);
         last_ = centers.rows;
     }
 
+    /// True if the bounds are new ones: then all points are undecided.
+    bool first() const { return first_; }
+
     /// Calls each(row number, label) for the points of a range whose label changes. `labels` are
-    /// those of the last call.
+    /// those of the last call, and `open` what `find_undecided` has found; empty if `first`.
     template <class Each>
-    Effort search(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
-                  const int32_t* labels, Each each) {
-        const std::vector<int64_t> open = find_undecided(range, labels);
+    Effort search(const Rows<T>& rows, Range range, std::vector<int64_t> open,
+                  const PackedCenters<T>& centers, const int32_t* labels, Each each) {
+        if (by_slot_ != nullptr) return ScreenedBuild(*this, rows, centers)(range, labels, each);
+        if (first_) open = find_undecided(range, labels);
         GroupSearch search(*this, rows, centers);
         for (size_t o = 0; o < open.size(); o += P<T>) {
             for (size_t next = o + P<T>; next < std::min(o + 2 * P<T>, open.size()); next++) {
@@ -71,8 +78,31 @@ class Bounds {
         return {int64_t(open.size()), search.comparisons};
     }
 
+    /// The points of a range that may have to change their center, ordered by the slots of their
+    /// centers: points with near centers share a block.
+    std::vector<int64_t> find_undecided(Range range, const int32_t* labels) const {
+        std::vector<int64_t> ends(path_.size() + 1), open, ordered;
+        for (int64_t i = range.start, next; i < range.stop; i = next) {
+            next = std::min(range.stop, (i / P<T> + 1) * P<T>);
+            const int count = int(next - i);
+            bool may[P<T>];
+            if (count == P<T>)
+                mark_undecided(i, std::integral_constant<int, P<T>>{}, labels + i, may);
+            else
+                mark_undecided(i, count, labels + i, may);
+            for (int l = 0; l < count; l++)
+                if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
+        }
+        if (first_) return open;  // all of them: in row order, bounds are written block by block
+        std::partial_sum(ends.begin(), ends.end(), ends.begin());
+        ordered.resize(open.size());
+        for (int64_t i : open) ordered[ends[groups_->slot(labels[i])]++] = i;
+        return ordered;
+    }
+
   private:
     class GroupSearch;
+    class ScreenedBuild;
 
     /// Returns so many groups that bounds take at most 64 bytes per point, or twice the bytes of
     /// its features: more would cost as much to read as the points.
@@ -137,28 +167,6 @@ class Bounds {
         return i / P<T> * P<T> * int64_t(group_path_.size()) + i % P<T>;
     }
 
-    /// The points of a range that may have to change their center, ordered by the slots of their
-    /// centers: points with near centers share a block.
-    std::vector<int64_t> find_undecided(Range range, const int32_t* labels) const {
-        std::vector<int64_t> ends(path_.size() + 1), open, ordered;
-        for (int64_t i = range.start, next; i < range.stop; i = next) {
-            next = std::min(range.stop, (i / P<T> + 1) * P<T>);
-            const int count = int(next - i);
-            bool may[P<T>];
-            if (count == P<T>)
-                mark_undecided(i, std::integral_constant<int, P<T>>{}, labels + i, may);
-            else
-                mark_undecided(i, count, labels + i, may);
-            for (int l = 0; l < count; l++)
-                if (may[l]) open.push_back(i + l), ends[groups_->slot(labels[i + l]) + 1]++;
-        }
-        if (first_) return open;  // all of them: in row order, bounds are written block by block
-        std::partial_sum(ends.begin(), ends.end(), ends.begin());
-        ordered.resize(open.size());
-        for (int64_t i : open) ordered[ends[groups_->slot(labels[i])]++] = i;
-        return ordered;
-    }
-
     /// may[l]: point i + l may have to change its center. Lanes of other ranges are not read.
     template <class Count>
     void mark_undecided(int64_t i, Count count, const int32_t* labels, bool (&may)[P<T>]) const {
@@ -185,6 +193,7 @@ class Bounds {
     std::vector<float> path_;           // length of the path of each center
     std::vector<float> group_path_;     // of the fastest center of each group, step by step
     std::vector<T> last_;
+    std::unique_ptr<Int8Centers> by_slot_;  // null: new bounds come from scores
 };
 
 }  // namespace lloydformer::ISA

@@ -30,6 +30,15 @@ class BoundsPolicy {
     /// Use existing bounds; build them only if few labels changed.
     bool use_bounds(bool known) const { return known || changed_ <= few_; }
 
+    /// False if a search for so many points would cost more than comparing all points with all
+    /// centers, at its worst: where screening makes the latter cheap.
+    bool is_worth_searching(int64_t undecided) const {
+        return all_ == scores_ || double(undecided) * scores_ < n_ * all_;
+    }
+
+    /// Bounds are built again when half as many points change as in the last pass.
+    void wait_for_fewer() { few_ = changed_ / 2; }
+
     void set_changed(int64_t changed) { changed_ = double(changed); }
 
     /// Returns true if a pass with bounds was cheaper than one without. If not, bounds are built

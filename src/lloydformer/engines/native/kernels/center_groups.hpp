@@ -34,6 +34,7 @@ class CenterGroups {
     }
 
     int count() const { return count_; }
+    int size() const { return size_; }  // slots of a group
     int of(int center) const { return place_[center] / size_; }
     int slot(int center) const { return place_[center]; }
     int center(int slot) const { return slots_[slot]; }
@@ -44,6 +45,15 @@ class CenterGroups {
             for (int f = 0; f < d_; f++) to[f * TOGETHER] = -2 * centers.row(slots_[s])[f];
             squares_[s] = centers.lowered[slots_[s]];
         }
+    }
+
+    /// The centers in int8, in the order of their slots.
+    std::unique_ptr<Int8Centers> in_int8(const PackedCenters<T>& centers) const {
+        std::vector<T> ordered(int64_t(centers.k) * centers.width);
+        for (int s = 0; s < centers.k; s++)
+            std::copy_n(centers.row(slots_[s]), centers.width,
+                        &ordered[int64_t(s) * centers.width]);
+        return std::make_unique<Int8Centers>(ordered.data(), centers.k, centers.d, centers.width);
     }
 
     /// The nearest slot of group g for each point of a block, by lowered scores.

@@ -331,20 +331,16 @@ template <bool Fast>
             std::memcpy(sums + r * apart + v * W<float>, &s[r][v], sizeof s[r][v]);
 }
 
-/// Sums of products of some rows, given by their numbers, with one vector of the first tile.
+/// Sums of products of R rows with one vector of a tile of centers.
 template <bool Fast, int R>
-inline void multiply_rows(const Int8Rows& rows, const int64_t* numbers, const Int8Centers& centers,
+inline void multiply_rows(const uint8_t* const (&bytes)[R], const Int8Centers& centers, int tile,
                           int vector, I<float> (&sums)[R]) {
     const auto at = [](const void* from) {
         return (I<float>)load(static_cast<const float*>(from));
     };
-    const uint8_t* bytes[R];
     I<float> s[R];
-    for (int r = 0; r < R; r++) {
-        bytes[r] = rows.bytes_of(numbers[r]);
-        s[r] = at(&centers.offset[vector * W<float>]);
-    }
-    const int8_t* packed = centers.tile(0) + vector * LANE_BYTES;
+    for (int r = 0; r < R; r++) s[r] = at(&centers.offset[tile * TILE_CENTERS + vector * W<float>]);
+    const int8_t* packed = centers.tile(tile) + vector * LANE_BYTES;
     for (int t = 0; t < centers.quads; t++) {
         const I<float> center = at(packed + int64_t(t) * TILE_VECTORS * LANE_BYTES);
 #pragma GCC unroll 8

@@ -11,6 +11,7 @@
 #include "assign.hpp"
 #include "bounds_policy.hpp"
 #include "group_search.hpp"
+#include "screened_build.hpp"
 #include "totals.hpp"
 #include "workspace.hpp"
 
@@ -77,8 +78,10 @@ class Lloyd {
     void relabel(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
                  const int32_t* previous) {
         bounds_.follow(centers, rows_);
-        pool.run(ranges_.count,
-                 [&](int u, int) { search(ranges_.unit(u), centers, labels, previous, true); });
+        const std::vector<std::vector<int64_t>> open = find_undecided(pool, previous);
+        pool.run(ranges_.count, [&](int u, int) {
+            search(ranges_.unit(u), open[u], centers, labels, previous, true);
+        });
         bounds_.forget();
     }
 
@@ -115,15 +118,35 @@ class Lloyd {
     Totals& step_with_bounds(ThreadPool& pool, const PackedCenters<T>& centers, int32_t* labels,
                              int32_t* previous, bool written) {
         bounds_.follow(centers, rows_);
+        const std::vector<std::vector<int64_t>> open = find_undecided(pool, previous);
+        int64_t undecided = 0;
+        for (const auto& part : open) undecided += int64_t(part.size());
+        if (!policy_.is_worth_searching(undecided)) {
+            bounds_.forget();
+            policy_.wait_for_fewer();
+            skipped_ = false;
+            return step_without(pool, centers, labels, previous, false);
+        }
         std::atomic<int64_t> looked_at{0}, comparisons{0};
         Changed changed(rows_.n);
         pool.run(ranges_.count, [&](int u, int) {
             const Effort effort =
-                search(ranges_.unit(u), centers, labels, previous, written, &changed);
+                search(ranges_.unit(u), open[u], centers, labels, previous, written, &changed);
             looked_at += effort.looked_at, comparisons += effort.comparisons;
         });
         effort_ = {looked_at, comparisons};
         return add_changed(pool, changed, labels, previous, false);
+    }
+
+    /// The points that bounds do not decide, range by range; none of them if the bounds are new.
+    std::vector<std::vector<int64_t>> find_undecided(ThreadPool& pool,
+                                                     const int32_t* previous) const {
+        std::vector<std::vector<int64_t>> open(ranges_.count);
+        if (!bounds_.first())
+            pool.run(ranges_.count, [&](int u, int) {
+                open[u] = bounds_.find_undecided(ranges_.unit(u), previous);
+            });
+        return open;
     }
 
     class Changed;
@@ -170,10 +193,11 @@ class Lloyd {
     };
 
     /// Writes the labels of a range. written: copies the previous ones first.
-    Effort search(Range range, const PackedCenters<T>& centers, int32_t* labels,
-                  const int32_t* previous, bool written, Changed* changed = nullptr) {
+    Effort search(Range range, const std::vector<int64_t>& open, const PackedCenters<T>& centers,
+                  int32_t* labels, const int32_t* previous, bool written,
+                  Changed* changed = nullptr) {
         if (written) std::copy(previous + range.start, previous + range.stop, labels + range.start);
-        return bounds_.search(rows_, range, centers, previous, [&](int64_t i, int32_t label) {
+        return bounds_.search(rows_, range, open, centers, previous, [&](int64_t i, int32_t label) {
             labels[i] = label;
             if (changed != nullptr) changed->add(i);
         });

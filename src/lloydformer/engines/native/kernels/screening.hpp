@@ -33,8 +33,12 @@ class Screen {
           least_(TILE_ROWS * part_ * W<float>) {}
 
     /// Finds candidates for `count` rows, whose bytes are `stride` apart; whole tiles of them can
-    /// be read. Scales are in the unit of the centers.
-    void run(const uint8_t* bytes, int stride, const Int8Row* rows, int count) {
+    /// be read. Scales are in the unit of the centers. Calls visit(r, tile, low), unless it is
+    /// null, with the lower bounds of row r and a tile of centers; also for up to TILE_ROWS rows
+    /// behind the last one, where they mean nothing.
+    template <class Visit = std::nullptr_t>
+    void run(const uint8_t* bytes, int stride, const Int8Row* rows, int count,
+             Visit visit = nullptr) {
         bytes_ = bytes, stride_ = stride;
         for (int r = 0; r < count; r++) found_[r] = {0, Int8Centers::FILLER};
         for (int first = 0; first < centers_.tiles; first += part_) {
@@ -42,9 +46,9 @@ class Screen {
             for (int r = 0; r < count; r += TILE_ROWS) {
                 // The last tile may hold other bytes: nothing reads what they give.
                 if (centers_.fast)
-                    compare<true>(rows, r, std::min(TILE_ROWS, count - r), first, last);
+                    compare<true>(rows, r, std::min(TILE_ROWS, count - r), first, last, visit);
                 else
-                    compare<false>(rows, r, std::min(TILE_ROWS, count - r), first, last);
+                    compare<false>(rows, r, std::min(TILE_ROWS, count - r), first, last, visit);
             }
         }
         for (int r = 0; r < count; r++) found_[r].drop_beyond();
@@ -53,6 +57,25 @@ class Screen {
     /// The number of candidates of row r; 0 if they are too many, or the row is too far away.
     int count(int r) const { return found_[r].count > MOST ? 0 : found_[r].count; }
     const int32_t* candidates(int r) const { return found_[r].centers; }
+
+    /// Lower bounds of the scores of one row with the vector of centers from `first` on.
+    V<float> low(const uint8_t* bytes, const Int8Row& row, int first) const {
+        const uint8_t* const rows[] = {bytes};
+        I<float> sums[1];
+        const Terms terms(centers_, first / TILE_CENTERS * TILE_CENTERS, {row.error, row.norm});
+        const int vector = first % TILE_CENTERS / W<float>;
+        if (centers_.fast)
+            multiply_rows<true>(rows, centers_, first / TILE_CENTERS, vector, sums);
+        else
+            multiply_rows<false>(rows, centers_, first / TILE_CENTERS, vector, sums);
+        int32_t numbers[TILE_CENTERS];
+        std::memcpy(numbers + vector * W<float>, sums, sizeof sums);
+        return terms.low(numbers, vector, row.scale);
+    }
+
+    /// Rows that are so far beyond all centers that float32 cannot tell these apart are not
+    /// screened.
+    static bool is_far(const Int8Row& row) { return !(row.scale < 0x1p40f); }
 
   private:
     struct Found {
@@ -77,23 +100,21 @@ class Screen {
         }
     };
 
-    // Rows that are so far beyond all centers that float32 cannot tell these apart.
-    static constexpr float FAR = 0x1p40f;
-
     /// Upper bound of the least score, from U = min_j low_j + 2 scale G_j and |x|^2.
     static float most_score(float upper, float square) {
         return upper + Int8Centers::ROUNDING * (16 * square + 8 * std::abs(upper)) + 0x1p-100f;
     }
 
     /// Compares up to TILE_ROWS rows with tiles of centers.
-    template <bool Fast>
-    [[gnu::noinline]] void compare(const Int8Row* all, int start, int count, int first, int last) {
+    template <bool Fast, class Visit>
+    [[gnu::noinline]] void compare(const Int8Row* all, int start, int count, int first, int last,
+                                   Visit visit) {
         const Int8Row* rows = all + start;
         // The largest error and norm of these rows hold for all of them, and hardly differ.
         Shared most{0, 0};
         float scale[TILE_ROWS]{};
         for (int r = 0; r < count; r++) {
-            if (rows[r].scale < FAR) scale[r] = rows[r].scale;
+            if (!is_far(rows[r])) scale[r] = rows[r].scale;
             most.error = std::max(most.error, rows[r].error);
             most.norm = std::max(most.norm, rows[r].norm);
         }
@@ -112,20 +133,21 @@ class Screen {
 #pragma GCC unroll 8
             for (int r = 0; r < TILE_ROWS; r++) {
                 const int32_t* own = sums + r * apart * TILE_CENTERS;
-                V<float> lowest = terms.low(own, 0, scale[r]);
+                V<float> low[TILE_VECTORS];
 #pragma GCC unroll 8
-                for (int v = 1; v < TILE_VECTORS; v++)
-                    lowest = min<float>(lowest, terms.low(own, v, scale[r]));
-                store(least + r * apart * W<float>, lowest);
+                for (int v = 0; v < TILE_VECTORS; v++) low[v] = terms.low(own, v, scale[r]);
+                store(least + r * apart * W<float>,
+                      min<float>(min<float>(low[0], low[1]), min<float>(low[2], low[3])));
+                if constexpr (!std::is_same_v<Visit, std::nullptr_t>) visit(start + r, tile, low);
             }
             sums += TILE_CENTERS, least += W<float>;
         }
         for (int r = 0; r < count; r++) {
             Found& found = found_[start + r];
-            if (rows[r].scale < FAR)
-                collect(found, r, rows[r], most, first, last);
-            else
+            if (is_far(rows[r]))
                 found.count = MOST + 1;
+            else
+                collect(found, r, rows[r], most, first, last);
         }
     }
 
@@ -194,6 +216,29 @@ class Screen {
     Found found_[ROWS];
 };
 
+/// The nearest center of a row in float64, as in `nearest_exactly`, but only candidates are
+/// compared, and all centers if there is no list of them. exact() reads the row in float64.
+template <class T, class Exact>
+int nearest_candidate(const T* row, const PackedCenters<T>& centers, const int32_t* candidates,
+                      int count, Exact exact) {
+    if (count == 0) return nearest_exactly(row, exact(), centers);
+    const T square = dot(row, row, centers.width), slack = 2 * centers.error.row(square);
+    T scores[Screen::MOST], least = HUGE_SCORE<T>;  // lowered; the least upper bound
+    for (int c = 0; c < count; c++) {
+        const int j = candidates[c];
+        scores[c] = centers.lowered[j] - 2 * dot(row, centers.row(j), centers.width);
+        least = std::min(least, scores[c] + 2 * centers.error.center(centers.squares[j]));
+    }
+    int left = 0, last = 0;
+    for (int c = 0; c < count; c++)
+        if (scores[c] - least <= slack) left++, last = candidates[c];
+    if (left == 1) return last;
+    ExactSearch<T> search(exact(), centers, square);
+    for (int c = 0; c < count; c++)
+        if (scores[c] - least <= slack) search.compare(candidates[c]);
+    return search.nearest;
+}
+
 /// Rows of a range, block by block, with their candidates. Rows are rounded to int8 when they are
 /// read, unless there is a copy of them.
 template <class T>
@@ -231,8 +276,10 @@ class ScreenedRows {
         screen_.run(rows_.int8 != nullptr ? rows_.int8->bytes_of(start) : bytes_.data(), stride_,
                     rounded_, count);
         for (int r = 0; r < count; r++)
-            labels[r] =
-                screen_.count(r) == 1 ? screen_.candidates(r)[0] : compare_candidates(row(r), r);
+            labels[r] = screen_.count(r) == 1
+                            ? screen_.candidates(r)[0]
+                            : nearest_candidate(row(r), centers_, screen_.candidates(r),
+                                                screen_.count(r), [&] { return exact(r); });
     }
 
     /// Row r of the last block, padded; valid until the next call.
@@ -251,29 +298,6 @@ class ScreenedRows {
     }
 
   private:
-    /// The nearest center of a row in float64, as in `nearest_exactly`, but only candidates are
-    /// compared, and all centers if there is no list of them.
-    int compare_candidates(const T* row, int r) {
-        const int count = screen_.count(r);
-        const int32_t* candidates = screen_.candidates(r);
-        if (count == 0) return nearest_exactly(row, exact(r), centers_);
-        const T square = dot(row, row, centers_.width), slack = 2 * centers_.error.row(square);
-        T scores[Screen::MOST], least = HUGE_SCORE<T>;  // lowered; the least upper bound
-        for (int c = 0; c < count; c++) {
-            const int j = candidates[c];
-            scores[c] = centers_.lowered[j] - 2 * dot(row, centers_.row(j), centers_.width);
-            least = std::min(least, scores[c] + 2 * centers_.error.center(centers_.squares[j]));
-        }
-        int left = 0, last = 0;
-        for (int c = 0; c < count; c++)
-            if (scores[c] - least <= slack) left++, last = candidates[c];
-        if (left == 1) return last;
-        ExactSearch<T> search(exact(r), centers_, square);
-        for (int c = 0; c < count; c++)
-            if (scores[c] - least <= slack) search.compare(candidates[c]);
-        return search.nearest;
-    }
-
     const double* exact(int r) { return exact_.read(start_ + r, centers_.centered()); }
 
     const Rows<T>& rows_;

@@ -40,17 +40,21 @@ class CandidateScreen {
     template <class Near>
     void run(const std::vector<int64_t>& list, const T* distances, Near near) const {
         int64_t numbers[ROWS];
+        const uint8_t* bytes[ROWS];
         for (size_t p = 0; p < list.size(); p += ROWS) {
             const int count = int(std::min<size_t>(ROWS, list.size() - p));
-            for (int r = 0; r < ROWS; r++) numbers[r] = list[p + std::min(r, count - 1)];
+            for (int r = 0; r < ROWS; r++) {
+                numbers[r] = list[p + std::min(r, count - 1)];
+                bytes[r] = rows_.bytes_of(numbers[r]);
+            }
             for (size_t next = p + 2 * ROWS; next < std::min(p + 3 * ROWS, list.size()); next++)
                 __builtin_prefetch(rows_.bytes_of(list[next]));
             for (int v = 0; v * W<float> < m_; v++) {
                 I<float> sums[ROWS];
                 if (centers_.fast)
-                    multiply_rows<true>(rows_, numbers, centers_, v, sums);
+                    multiply_rows<true>(bytes, centers_, 0, v, sums);
                 else
-                    multiply_rows<false>(rows_, numbers, centers_, v, sums);
+                    multiply_rows<false>(bytes, centers_, 0, v, sums);
                 for (int r = 0; r < count; r++)
                     for (unsigned found = compare(numbers[r], distances[numbers[r]], v, sums[r]);
                          found != 0; found &= found - 1)

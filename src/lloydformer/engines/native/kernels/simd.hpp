@@ -259,6 +259,22 @@ inline void transpose(const float* rows, int stride, float* out, int apart) {
     store(out + 3 * apart, __builtin_shuffle(c, d, odd));
 }
 
+/// The least lane of each of four vectors, one after the other.
+inline Quad least_of_each(V<float> a, V<float> b, V<float> c, V<float> d) {
+    const I<float> low = lanes<float>([](int l) { return l / 2 + l % 2 * 4; });
+    const I<float> high = lanes<float>([](int l) { return 2 + l / 2 + l % 2 * 4; });
+    const I<float> even = lanes<float>([](int l) { return l % 2 + l / 2 * 4; });
+    const I<float> odd = lanes<float>([](int l) { return 2 + l % 2 + l / 2 * 4; });
+    const V<float> ab = min<float>(__builtin_shuffle(a, b, low), __builtin_shuffle(a, b, high));
+    const V<float> cd = min<float>(__builtin_shuffle(c, d, low), __builtin_shuffle(c, d, high));
+    V<float> all = min<float>(__builtin_shuffle(ab, cd, even), __builtin_shuffle(ab, cd, odd));
+    for (int apart = W<float> / 2; apart >= 4; apart /= 2)
+        all = min<float>(all, rotate<float>(all, apart));
+    Quad found;
+    std::memcpy(&found, &all, sizeof found);
+    return found;
+}
+
 /// The same for 2 features of double.
 inline void transpose(const double* rows, int stride, double* out, int apart) {
     const char* from = reinterpret_cast<const char*>(rows);
