@@ -97,7 +97,8 @@ void assign_screened(const Rows<T>& rows, Range range, const PackedCenters<T>& c
     int32_t labels[ScreenedRows<T>::MOST];
     for (int64_t i = range.start; i < range.stop; i += ScreenedRows<T>::MOST) {
         const int count = int(std::min<int64_t>(ScreenedRows<T>::MOST, range.stop - i));
-        screened.label(i, count, labels);
+        screened.read(i, count);
+        screened.label(labels);
         for (int r = 0; r < count; r += P<T>) {
             screened.fill(block, r, std::min(P<T>, count - r));
             each(i + r, block, labels + r);

@@ -84,7 +84,10 @@ class Screen {
         int32_t centers[MOST];
         float low[MOST];
 
-        void add(int center, float bound) {
+        /// Centers behind the last one only fill up its tile. None of them is near, unless a row
+        /// holds NaN.
+        void add(int center, float bound, int k) {
+            if (center >= k) return;
             if (count == MOST) drop_beyond();
             if (count < MOST) centers[count] = center, low[count] = bound;
             count = std::min(count + 1, MOST + 1);
@@ -183,8 +186,11 @@ class Screen {
         for (int t = 1; t < last - first; t++)
             lowest = min<float>(lowest, load(least + t * W<float>));
         const float low = ISA::least<float>(lowest), length = row.scale * (row.norm + row.error);
+        // The tile that has it. If the caller's rows change meanwhile there may be none: numbers
+        // from them are no indices unless they are checked.
         int t = 0;
-        while (bits_at_most(load(least + t * W<float>), splat(low)) == 0) t++;
+        while (t + 1 < last - first && bits_at_most(load(least + t * W<float>), splat(low)) == 0)
+            t++;
         const Terms terms(centers_, (first + t) * TILE_CENTERS, most);
         V<float> upper = splat(Int8Centers::FILLER);
         for (int v = 0; v < TILE_VECTORS; v++)
@@ -200,7 +206,8 @@ class Screen {
             for (int v = 0; v < TILE_VECTORS; v++) {
                 const V<float> low = terms.low(sums + t * TILE_CENTERS, v, row.scale);
                 for (unsigned near = bits_at_most(low, limit); near != 0; near &= near - 1)
-                    found.add(j + v * W<float> + __builtin_ctz(near), low[__builtin_ctz(near)]);
+                    found.add(j + v * W<float> + __builtin_ctz(near), low[__builtin_ctz(near)],
+                              centers_.k);
             }
         }
     }
@@ -260,36 +267,37 @@ class ScreenedRows {
         scaled_.resize(stride_), bytes_.resize(MOST * stride_);
     }
 
-    /// Finds the labels of `count` rows from `start` on, at most MOST.
-    void label(int64_t start, int count, int32_t* labels) {
-        start_ = start;
-        const double unit = centers_.int8->unit;
-        for (int r = 0; r < count; r++) {
-            if (rows_.int8 != nullptr) {
-                rounded_[r] = rows_.int8->row(start + r, unit);
-                continue;
-            }
+    /// Reads `count` rows from `start` on, at most MOST, as the next block.
+    void read(int64_t start, int count) {
+        start_ = start, count_ = count;
+        for (int r = 0; r < count && rows_.int8 == nullptr; r++)
             rows_.read(start + r, &read_[r * rows_.width]);
-            rounded_[r] =
-                round_row(&read_[r * rows_.width], T(unit), scaled_, &bytes_[r * stride_]);
-        }
-        screen_.run(rows_.int8 != nullptr ? rows_.int8->bytes_of(start) : bytes_.data(), stride_,
-                    rounded_, count);
-        for (int r = 0; r < count; r++)
+    }
+
+    /// Finds the labels of the block. Precondition: its numbers are finite.
+    void label(int32_t* labels) {
+        const double unit = centers_.int8->unit;
+        for (int r = 0; r < count_; r++)
+            rounded_[r] = rows_.int8 != nullptr ? rows_.int8->row(start_ + r, unit)
+                                                : round_row(&read_[r * rows_.width], T(unit),
+                                                            scaled_, &bytes_[r * stride_]);
+        screen_.run(rows_.int8 != nullptr ? rows_.int8->bytes_of(start_) : bytes_.data(), stride_,
+                    rounded_, count_);
+        for (int r = 0; r < count_; r++)
             labels[r] = screen_.count(r) == 1
                             ? screen_.candidates(r)[0]
                             : nearest_candidate(row(r), centers_, screen_.candidates(r),
                                                 screen_.count(r), [&] { return exact(r); });
     }
 
-    /// Row r of the last block, padded; valid until the next call.
+    /// Row r of the block, padded; valid until the next call.
     const T* row(int r) {
         if (rows_.int8 == nullptr) return &read_[r * rows_.width];
         rows_.read(start_ + r, one_.data());
         return one_.data();
     }
 
-    /// `count` rows of the last block from its r-th on, as a block of points.
+    /// `count` rows of the block from its r-th on, as a block of points.
     void fill(PointBlock<T>& block, int r, int count) {
         if (rows_.int8 == nullptr)
             block.view(start_ + r, &read_[r * rows_.width], count);
@@ -306,6 +314,7 @@ class ScreenedRows {
     ExactReader<T> exact_;
     int stride_;
     int64_t start_ = 0;
+    int count_ = 0;
     Int8Row rounded_[MOST];
     Aligned<T> read_, one_;
     Aligned<float> scaled_;

@@ -34,27 +34,65 @@ class Squares {
         zeros_ |= other.zeros_;
     }
 
+    /// True if all squares so far are finite.
+    bool finite() const { return bits(largest_ > bits_of(HUGE_SCORE<T>) - I<T>{}) == 0; }
+
     /// Results of a call: True if all squares are finite, the largest of them, True if one is 0.
     void report(Call& call) const {
         Bits most = 0;
         for (int l = 0; l < W<T>; l++) most = std::max<Bits>(most, largest_[l]);
-        const T limit = HUGE_SCORE<T>;
-        Bits finite;
-        std::memcpy(&finite, &limit, sizeof finite);
         T square;
         std::memcpy(&square, &most, sizeof square);
-        call.results = {most <= finite, most <= finite ? double(square) : 0.0, bits(zeros_) != 0};
+        call.results = {finite(), finite() ? double(square) : 0.0, bits(zeros_) != 0};
     }
 
   private:
     typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Bits;
+
+    static Bits bits_of(T number) {
+        Bits found;
+        std::memcpy(&found, &number, sizeof found);
+        return found;
+    }
+
     I<T> largest_{}, zeros_{};
 };
+
+/// `assign_unseen` by screening. Blocks from the first one on that is not finite are not compared:
+/// NaN has no place among candidates.
+template <class T, class Each>
+void screen_unseen(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
+                   Squares<T>& seen, Each each) {
+    constexpr int MOST = ScreenedRows<T>::MOST;
+    ScreenedRows<T> screened(rows, centers);
+    PointBlock<T> block(rows);
+    int32_t labels[MOST];
+    T squares[P<T>];
+    for (int64_t i = range.start; i < range.stop; i += MOST) {
+        const int count = int(std::min<int64_t>(MOST, range.stop - i));
+        screened.read(i, count);
+        for (int first = 0; first < count; first += P<T>) {
+            std::fill_n(squares, P<T>, T(0));
+            for (int r = first; r < std::min(first + P<T>, count); r++)
+                squares[r - first] = dot(screened.row(r), screened.row(r), rows.width);
+            seen.add(squares, std::min(P<T>, count - first));
+        }
+        if (seen.finite())
+            screened.label(labels);
+        else
+            std::fill_n(labels, count, 0);
+        for (int r = 0; r < count; r += P<T>) {
+            screened.fill(block, r, std::min(P<T>, count - r));
+            each(i + r, block, labels + r);
+        }
+    }
+}
 
 /// Like `assign`, for rows whose largest square is not known.
 template <class T, class Each>
 inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
                           Squares<T>& seen, Each each) {
+    if (centers.int8 != nullptr) return screen_unseen(rows, range, centers, seen, each);
     PointBlock<T> block(rows);
     int32_t labels[P<T>];
     T squares[P<T>];
