@@ -1,9 +1,10 @@
 """Compare the speed of two installed versions of lloydformer, in alternating processes.
 
-    python benchmarks/compare_versions.py old/.venv/bin/python new/.venv/bin/python
+    python benchmarks/compare_versions.py old/.venv/bin/python new/.venv/bin/python [--searches]
 
 Both interpreters run this file as a worker: mixtures and noise of the sizes of `lloydformer bench
 --question iteration`, 20 iterations from the same rows, and the small fits of `--question small`.
+With --searches instead: k-means++, RelocatingKMeans and KMedoids with 50 centers and more.
 A pair of processes gives one ratio (new over old) for each case; pairs alternate which version
 goes first. The table has the geometric mean of the ratios and its 95 % interval by Student's t on
 their logarithms. A refactoring should keep the upper end below 1.03.
@@ -15,6 +16,7 @@ import math
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ SIZES = (
     (100_000, 128, 1000),
     (1_000_000, 16, 64),
 )
+SEEDED = ((100_000, 128, 1000), (200_000, 32, 300), (1_000_000, 16, 100))
+SEARCHED = ((20_000, 64, 50), (20_000, 64, 200), (20_000, 128, 500))
 SMALL = (500, 10, 8)
 SMALL_FITS = 200
 
@@ -66,6 +70,35 @@ def measure() -> dict[str, float]:
     return found
 
 
+def measure_searches() -> dict[str, float]:
+    """Return the seconds of k-means++ (with one iteration), and of searches for better centers."""
+    import lloydformer as lf
+
+    once = {"n_init": 1, "max_iter": 1, "random_state": 0}
+    found = dict[str, float]()
+    for n, d, k in SEEDED:
+        points = draw_points("noise", n, d, k)
+        found[f"k-means++ noise {n} x {d}, k {k}"] = time_fit(lf.KMeans(k, **once), points)
+    for n, d, k in SEARCHED:
+        for kind in ("mixture", "noise"):
+            points, case = draw_points(kind, n, d, k), f"{kind} {n} x {d}, k {k}"
+            found[f"relocating {case}"] = time_fit(lf.RelocatingKMeans(k, random_state=0), points)
+            found[f"medoids {case}"] = time_fit(lf.KMedoids(k, random_state=0), points)
+    return found
+
+
+def time_fit(model: Any, points: np.ndarray) -> float:
+    """Return the seconds of the faster of two fits."""
+    seconds = []
+    for _ in range(2):
+        began = time.perf_counter()
+        with warnings.catch_warnings():  # a fit of one iteration has not converged
+            warnings.simplefilter("ignore")
+            model.fit(points)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
 def interval(ratios: np.ndarray) -> tuple[float, float, float]:
     """Return the geometric mean of ratios, and the ends of its 95 % interval."""
     from scipy.stats import t
@@ -76,12 +109,12 @@ def interval(ratios: np.ndarray) -> tuple[float, float, float]:
     return math.exp(middle), math.exp(middle - margin), math.exp(middle + margin)
 
 
-def compare(pythons: list[str], n_pairs: int) -> dict[str, Any]:
+def compare(pythons: list[str], n_pairs: int, *options: str) -> dict[str, Any]:
     """Run pairs of workers; return the seconds of all and the ratios of each case."""
     seconds: list[list[dict[str, float]]] = [[], []]
     for pair in range(n_pairs):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            command = [pythons[side], __file__, "--worker"]
+            command = [pythons[side], __file__, "--worker", *options]
             found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             seconds[side].append(json.loads(found))
         print(f"pair {pair + 1} of {n_pairs}", file=sys.stderr, flush=True)
@@ -104,14 +137,18 @@ def main() -> None:
     parse.add_argument("pythons", nargs="*", help="interpreters with the old and the new version")
     parse.add_argument("--pairs", type=int, default=20)
     parse.add_argument("--output", type=Path, help="a JSON file for the result")
+    parse.add_argument(
+        "--searches", action="store_true", help="k-means++ and estimators that search"
+    )
     parse.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parse.parse_args()
     if arguments.worker:
-        print(json.dumps(measure()))
+        print(json.dumps(measure_searches() if arguments.searches else measure()))
         return
     if len(arguments.pythons) != 2:
         parse.error(f"two interpreters are needed, {len(arguments.pythons)} found")
-    result = compare(arguments.pythons, arguments.pairs)
+    options = ["--searches"] if arguments.searches else []
+    result = compare(arguments.pythons, arguments.pairs, *options)
     if arguments.output is not None:
         from provenance import provenance
 

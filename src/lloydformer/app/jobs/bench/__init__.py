@@ -6,8 +6,8 @@ Each question has cases and contenders. Begin with `questions.py`; `measure.py` 
 
 # The keys of `questions.QUESTIONS`: `--help` and a wrong name must not import numpy or torch.
 QUESTION_NAMES = (
-    *("iteration", "convergence", "small", "large_k", "predict", "sparse", "minibatch"),
-    *("algorithms", "growth", "tails", "gpu"),
+    *("iteration", "convergence", "small", "large_k", "seeding", "predict", "sparse"),
+    *("minibatch", "algorithms", "growth", "tails", "gpu"),
 )
 
 

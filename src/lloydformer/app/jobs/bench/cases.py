@@ -26,7 +26,19 @@ SIZES = (
 )
 
 # The question "large_k": the matrix product of points and centers dominates.
-MANY = ((100_000, 128, 1000), (100_000, 64, 1000), (50_000, 256, 500), (20_000, 784, 1000))
+MANY = (
+    (100_000, 128, 1000),
+    (100_000, 64, 1000),
+    (50_000, 256, 500),
+    (20_000, 784, 1000),
+    (50_000, 256, 4000),
+)
+
+# The question "seeding": whole fits, in which greedy k-means++ takes more time than the descent.
+SEEDED = ((100_000, 128, 1000), (200_000, 32, 300), (1_000_000, 16, 100))
+
+# The question "predict", beside a million rows.
+PREDICTED = ((100_000, 128, 1000), (20_000, 784, 1000), (50_000, 256, 4000))
 
 # The question "sparse": n, d, numbers in a row, k.
 SPARSE = ((20_000, 10_000, 50, 20), (200_000, 2_000, 20, 20), (200_000, 2_000, 20, 100))
@@ -68,16 +80,24 @@ def iteration(seed: int) -> list[BenchCase]:
 
 def large_k(seed: int) -> list[BenchCase]:
     """Return fits of 20 iterations with many centers, and single passes without bounds."""
-    kinds = {"mixture": draw_mixture, "close mixture": draw_close_mixture}
+    kinds = {"close mixture": draw_close_mixture, "noise": draw_noise}
     fits = _sized_cases(kinds, MANY, seed, max_iter=20, tol=0.0)
     return fits + _sized_cases({"one pass": draw_close_mixture}, MANY, seed, "pass")
 
 
+def seeding(seed: int) -> list[BenchCase]:
+    """Return fits of 20 iterations from k-means++."""
+    kinds = {"close mixture": draw_close_mixture}
+    return _sized_cases(kinds, SEEDED, seed, drawn=True, max_iter=20, tol=0.0)
+
+
 def predict(seed: int) -> list[BenchCase]:
-    """Return calls of a fitted model on a million rows, and on one."""
+    """Return calls of a fitted model on a million rows, with many centers, and on one row."""
     large: list[BenchCase] = []
     for work in ("predict", "transform", "score"):
         large += _sized_cases({work: draw_mixture}, [(1_000_000, 16, 20)], seed, work)
+    many = {"predict, close mixture": draw_close_mixture, "predict, noise": draw_noise}
+    large += _sized_cases(many, PREDICTED, seed, "predict")
 
     def make_one_row() -> BenchProblem:
         points = draw_mixture(500, 10, 8, seed)
@@ -181,7 +201,7 @@ def small(seed: int) -> list[BenchCase]:
     """Return a problem so small that the overhead of a call counts."""
     draw = partial(draw_mixture, 500, 10, 8, seed)
     return [
-        BenchCase("500 x 10, k 8, k-means++", lambda: BenchProblem(draw(), 8, None)),
+        _case("500 x 10, k 8, k-means++", draw, 8, seed, drawn=True),
         _case("500 x 10, k 8, given start", draw, 8, seed),
     ]
 
@@ -221,13 +241,24 @@ def _sized_cases(
 
 
 def _case(
-    name: str, draw: Callable[[], Any], k: int, seed: int, work: str = "fit", **settings: Any
+    name: str,
+    draw: Callable[[], Any],
+    k: int,
+    seed: int,
+    work: str = "fit",
+    *,
+    drawn: bool = False,
+    **settings: Any,
 ) -> BenchCase:
-    """Return a case whose start is k of its points; other settings are those of the problem."""
+    """Return a case whose start is k of its points; other settings are those of the problem.
+
+    drawn: each contender draws a start by its own k-means++.
+    """
 
     def make() -> BenchProblem:
         points = draw()
-        return BenchProblem(points, k, draw_rows(points, k, seed), work=work, **settings)
+        start = None if drawn else draw_rows(points, k, seed)
+        return BenchProblem(points, k, start, work=work, **settings)
 
     return BenchCase(name, make, work)
 

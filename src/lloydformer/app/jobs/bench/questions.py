@@ -76,6 +76,13 @@ QUESTIONS = {
         lambda: [OURS, PASS, LLOYD, *contenders.optional_contenders(), *PRODUCTS],
         ("the products compute no minimum, no label and no sum",),
     ),
+    "seeding": Question(
+        "A whole fit: k-means++ and 20 iterations, tol 0",
+        "fit",
+        cases.seeding,
+        lambda: [OURS, LLOYD, *contenders.optional_contenders(with_tol=True)],
+        ("each package draws its own start",),
+    ),
     "predict": Question(
         "A call of a fitted model",
         "call",

@@ -216,19 +216,29 @@ inline double squared_distance_exactly(const Row* x, const Center* c, int d) {
     return square;
 }
 
-/// |x - c|^2 of a row and the center j, by differences in float64; `row` is read as
-/// `PackedCenters::centered` says.
+/// The same, in independent parts for speed.
+template <class Row, class Center>
+inline double squared_distance_in_parts(const Row* x, const Center* c, int d) {
+    V<double> parts{};
+    int f = 0;
+    for (; f + W<double> <= d; f += W<double>) {
+        const V<double> away = as_doubles(x + f) - as_doubles(c + f);
+        parts += away * away;
+    }
+    return sum<double>(parts) + squared_distance_exactly(x + f, c + f, d - f);
+}
+
+/// |x - c|^2 of row i and the center j, by differences in float64.
 template <class T>
-inline double exact_square(const double* row, const PackedCenters<T>& centers, int j) {
-    const auto add_up = [&](const auto* c) {
-        V<double> total{};
-        for (int f = 0; f < padded<double>(centers.d); f += W<double>) {
-            const V<double> away = load(row + f) - as_doubles(c + f);
-            total += away * away;
-        }
-        return sum<double>(total);
-    };
-    return centers.centered() ? add_up(centers.row(j)) : add_up(centers.exact_row(j));
+inline double exact_square(const Rows<T>& rows, int64_t i, ExactReader<T>& reader,
+                           const PackedCenters<T>& centers, int j) {
+    const int d = centers.d;
+    if (centers.centered())
+        return squared_distance_in_parts(reader.read(i, true), centers.row(j), d);
+    // Rows that are stored as they are need no copy: a copy of few features costs more than they.
+    if (rows.stored() != nullptr)
+        return squared_distance_in_parts(rows.stored() + i * d, centers.exact_row(j), d);
+    return squared_distance_in_parts(reader.read(i, false), centers.exact_row(j), d);
 }
 
 /// |x - c|^2 - |x - b|^2 in float64, for a row that is far from both.

@@ -39,9 +39,8 @@ constexpr int MOST_INT8_FEATURES = 1 << 15;
 inline bool has_int8_products() {
 #if defined(__x86_64__) && LANE_BYTES == 64
     return __builtin_cpu_supports("avx512vnni");
-#elif defined(__x86_64__) && LANE_BYTES == 32
-    // Either encoding of the same instruction; AVX-512 is there if AVX2 was asked for by name.
-    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl");
+#elif defined(__x86_64__) && LANE_BYTES == 32 && !defined(NO_AVX_VNNI)
+    return __builtin_cpu_supports("avxvnni");
 #elif defined(__aarch64__) && defined(__linux__)
     return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 #else
@@ -54,8 +53,11 @@ inline bool has_int8_products() {
 template <bool Fast>
 inline I<float> add_quad(I<float> sum, I<float> row, I<float> center) {
     if constexpr (Fast) {
-#if defined(__x86_64__) && LANE_BYTES > 16
+#if defined(__x86_64__) && LANE_BYTES == 64
         asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(row), "v"(center));
+#elif defined(__x86_64__) && LANE_BYTES == 32 && !defined(NO_AVX_VNNI)
+        // The encoding of AVX-VNNI: processors with this one and without AVX-512 run these kernels.
+        asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(row), "x"(center));
 #elif defined(__aarch64__)
         asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
             : "+w"(sum)

@@ -21,8 +21,8 @@ Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& c
         label_all(pool, rows, ranges, centers, labels);
         labelled = true;
     }
-    const auto note = [&](Numbers& sum, int64_t i, int32_t label, const double* row) {
-        const double away = exact_square(row, centers, label);
+    const auto note = [&](Numbers& sum, int64_t i, int32_t label, ExactReader<T>& reader) {
+        const double away = exact_square(rows, i, reader, centers, label);
         distances[i] = T(away);
         sum[label] += rows.weight(i) * away;
         sum[centers.k + label] += rows.weight(i);
@@ -32,13 +32,12 @@ Numbers measure(ThreadPool& pool, const Rows<T>& rows, const PackedCenters<T>& c
         return [&, block = PointBlock<T>(rows), reader = ExactReader<T>(rows)](Numbers& sum,
                                                                                Range leaf) mutable {
             for (int64_t i = leaf.start; i < leaf.stop && labelled; i++)
-                note(sum, i, labels[i], reader.read(i, centers.centered()));
+                note(sum, i, labels[i], reader);
             if (labelled) return;
             assign(rows, block, leaf, centers,
                    [&](int64_t i, PointBlock<T>& points, const int32_t* found) {
                        std::copy_n(found, points.count, labels + i);
-                       for (int r = 0; r < points.count; r++)
-                           note(sum, i + r, found[r], points.exact_row(r, centers.centered()));
+                       for (int r = 0; r < points.count; r++) note(sum, i + r, found[r], reader);
                    });
         };
     });

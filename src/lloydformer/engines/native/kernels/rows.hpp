@@ -308,9 +308,10 @@ class PointBlock {
     }
 
     /// A row of the block in float64 (`Rows::read_exactly`); valid until the next call.
-    const double* exact_row(int r, bool centered) {
-        return exact_.read(start_ < 0 ? gathered_[r] : start_ + r, centered);
-    }
+    const double* exact_row(int r, bool centered) { return exact_.read(number(r), centered); }
+
+    /// The number of a row of the block.
+    int64_t number(int r) const { return start_ < 0 ? gathered_[r] : start_ + r; }
 
     const T* lanes() const { return lanes_.data(); }  // feature by feature, P numbers each
 

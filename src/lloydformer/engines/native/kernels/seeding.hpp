@@ -282,21 +282,11 @@ class Seeding {
         std::vector<T> reach(seeds_.size() / rows_.d, HUGE_SCORE<T>);
         for (size_t s = 0; s < reach.size(); s++)
             for (int c = 0; c < m; c++) {
-                const double apart = squared(&seeds_[s * rows_.d], fresh + int64_t(c) * rows_.d);
+                const double apart = squared_distance_in_parts(
+                    &seeds_[s * rows_.d], fresh + int64_t(c) * rows_.d, rows_.d);
                 reach[s] = std::min(reach[s], T(apart * 0.2499));
             }
         return reach;
-    }
-
-    /// |x - y|^2 in float64, in independent parts for speed.
-    double squared(const T* x, const T* y) const {
-        V<double> parts{};
-        int f = 0;
-        for (; f + W<double> <= rows_.d; f += W<double>) {
-            const V<double> apart = as_doubles(x + f) - as_doubles(y + f);
-            parts += apart * apart;
-        }
-        return sum<double>(parts) + squared_distance_exactly(x + f, y + f, rows_.d - f);
     }
 
     /// Points of a range that may be nearer to a new seed than to their own.

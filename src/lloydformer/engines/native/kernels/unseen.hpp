@@ -126,15 +126,14 @@ void run_labels(Workspace<T>& work, Call& call) {
     const Numbers found = fold(work.pool, rows, size, [&](Range unit) {
         rows.prefetch_after(unit.start, unit.stop);
         Squares<T>& own = seen[unit.start / units.unit(0).stop];
-        return [&](Numbers& sum, Range leaf) {
+        return [&, reader = ExactReader<T>(rows)](Numbers& sum, Range leaf) mutable {
             assign_unseen(rows, leaf, centers, own,
                           [&](int64_t i, PointBlock<T>& points, const int32_t* label) {
                               std::copy_n(label, points.count, labels + i);
                               for (int r = 0; sums && r < points.count; r++)
                                   sum[label[r]] +=
                                       rows.weight(i + r) *
-                                      exact_square(points.exact_row(r, centers.centered()), centers,
-                                                   label[r]);
+                                      exact_square(rows, i + r, reader, centers, label[r]);
                           });
         };
     });
@@ -149,7 +148,9 @@ class AllDistances {
   public:
     AllDistances(const Rows<T>& rows, const PackedCenters<T>& centers, bool halved)
         : halved_(halved),
+          rows_(rows),
           centers_(centers),
+          reader_(rows),
           block_(rows),
           width_(padded<T>(centers.k)),
           found_(int64_t(width_) * P<T>),
@@ -200,7 +201,7 @@ class AllDistances {
                  close &= close - 1) {
                 const int r = h * W<T> + __builtin_ctz(close);
                 if (r >= block_.count) break;
-                to[r] = T(exact_square(block_.exact_row(r, centers_.centered()), centers_, j));
+                to[r] = T(exact_square(rows_, block_.number(r), reader_, centers_, j));
             }
         }
     }
@@ -213,7 +214,9 @@ class AllDistances {
     }
 
     bool halved_;
+    const Rows<T>& rows_;
     const PackedCenters<T>& centers_;
+    ExactReader<T> reader_;
     PointBlock<T> block_;
     int width_;          // centers, padded to whole vectors
     Aligned<T> found_;   // of a block: center by center, P numbers each
