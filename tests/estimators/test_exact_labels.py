@@ -139,7 +139,7 @@ def test_rows_of_another_precision_are_compared_with_the_fitted_centers():
     rng = np.random.default_rng(1)
     X = draw_far_groups(rng, 500, 4)
     for fitted, given in [("f4", "f8"), ("f8", "f4")]:
-        model = lf.KMeans(20, init=X[:20], n_init=1, max_iter=3).fit(X.astype(fitted))
+        model = lf.KMeans(20, init=X[:20], n_init=1, max_iter=3, tol=0).fit(X.astype(fitted))
         for engine in ("native", "chunked"):
             labels = model.set_params(engine=engine).predict(X.astype(given))
             assert_nearest(labels, exact_squares(X.astype(given), model.cluster_centers_), 4)

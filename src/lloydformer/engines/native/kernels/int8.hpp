@@ -144,12 +144,14 @@ class Int8Rows {
         const Units ranges(rows.n, 1024, 1);
         pool.run(ranges.count, [&](int u, int) {
             const Range range = ranges.unit(u);
-            Aligned<T> row(std::max(rows.width, stride));
-            Aligned<float> scaled(stride);
+            Aligned<float> scaled(padded<float>(rows.d));
+            Aligned<T> row(std::max<size_t>(rows.width, scaled.size()));
+            Aligned<uint8_t> bytes(scaled.size());
             rows.prefetch_after(range.start, range.stop);
             for (int64_t i = range.start; i < range.stop; i++) {
                 rows.read(i, row.data());
-                const Int8Row found = round_row(row.data(), T(unit), scaled, &bytes_[i * stride]);
+                const Int8Row found = round_row(row.data(), T(unit), scaled, bytes.data());
+                std::copy_n(bytes.data(), stride, &bytes_[i * stride]);
                 rows_[i] = Stored(found, squared_norm(scaled));
             }
         });
@@ -157,8 +159,8 @@ class Int8Rows {
 
     /// Bytes that the copy takes for each row.
     static int64_t bytes(int d) { return stride_for(d) + int64_t(sizeof(Stored)); }
-    /// Bytes between rows.
-    static int stride_for(int d) { return padded<float>(d); }
+    /// Bytes between rows: whole quads.
+    static int stride_for(int d) { return (d + QUAD - 1) / QUAD * QUAD; }
 
     const uint8_t* bytes_of(int64_t i) const { return &bytes_[i * stride]; }
 

@@ -258,7 +258,7 @@ class ScreenedRows {
           centers_(centers),
           screen_(*centers.int8),
           exact_(rows),
-          stride_(Int8Rows::stride_for(rows.d)) {
+          stride_(padded<float>(rows.d)) {
         if (rows.int8 != nullptr) {
             one_.resize(rows.width);
             return;
@@ -281,8 +281,10 @@ class ScreenedRows {
             rounded_[r] = rows_.int8 != nullptr ? rows_.int8->row(start_ + r, unit)
                                                 : round_row(&read_[r * rows_.width], T(unit),
                                                             scaled_, &bytes_[r * stride_]);
-        screen_.run(rows_.int8 != nullptr ? rows_.int8->bytes_of(start_) : bytes_.data(), stride_,
-                    rounded_, count_);
+        if (rows_.int8 != nullptr)
+            screen_.run(rows_.int8->bytes_of(start_), rows_.int8->stride, rounded_, count_);
+        else
+            screen_.run(bytes_.data(), stride_, rounded_, count_);
         for (int r = 0; r < count_; r++)
             labels[r] = screen_.count(r) == 1
                             ? screen_.candidates(r)[0]
@@ -312,7 +314,7 @@ class ScreenedRows {
     const PackedCenters<T>& centers_;
     Screen screen_;
     ExactReader<T> exact_;
-    int stride_;
+    int stride_;  // of `bytes_`
     int64_t start_ = 0;
     int count_ = 0;
     Int8Row rounded_[MOST];
