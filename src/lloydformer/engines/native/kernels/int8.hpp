@@ -94,7 +94,8 @@ inline Int8Row round_to_int8(const float* row, int width, uint8_t* out) {
     V<float> errors{}, squares{};
     for (int f = 0; f < width; f += W<float>) {
         const V<float> x = load(row + f), rounded = x * per + magic, q = rounded - magic;
-        const V<float> away = x - scale * q;
+        // In units of the scale: squares of the differences of a small row would underflow.
+        const V<float> away = (x - scale * q) * per;
         errors += away * away;
         squares += q * q;
         const Bytes bytes =
@@ -105,7 +106,7 @@ inline Int8Row round_to_int8(const float* row, int width, uint8_t* out) {
     // 2^-23 scale |q| + 2^-23 scale, covers rows of float64 that were rounded to float32 before.
     const float slack = 1 + 0x1p-22f * float(width + 8);
     const float norm = std::sqrt(sum<float>(squares)) * slack;
-    const float error = std::sqrt(sum<float>(errors)) * per * slack;
+    const float error = std::sqrt(sum<float>(errors)) * slack;
     return {scale, error + 0x1p-22f * (norm + 1), norm};
 }
 
@@ -119,15 +120,11 @@ double unit_for(T most) {
     return std::ldexp(1.0, std::max(-limit, std::min(limit, -exponent)));
 }
 
-/// Row i times a power of two, rounded to bytes. `row` and `scaled` are buffers.
+/// A row of `width` numbers times a power of two, rounded to bytes. `scaled` is a buffer with zeros
+/// behind the first `width` numbers.
 template <class T>
-inline Int8Row round_row(const T* row, T unit, Aligned<float>& scaled, uint8_t* out) {
-    for (size_t f = 0; f < scaled.size(); f += W<float>) {
-        if constexpr (sizeof(T) == 4)
-            store(&scaled[f], load(row + f) * unit);
-        else
-            for (int l = 0; l < W<float>; l++) scaled[f + l] = float(row[f + l] * unit);
-    }
+inline Int8Row round_row(const T* row, int width, T unit, Aligned<float>& scaled, uint8_t* out) {
+    for (int f = 0; f < width; f++) scaled[f] = float(row[f] * unit);
     return round_to_int8(scaled.data(), int(scaled.size()), out);
 }
 
@@ -144,15 +141,16 @@ class Int8Rows {
         const Units ranges(rows.n, 1024, 1);
         pool.run(ranges.count, [&](int u, int) {
             const Range range = ranges.unit(u);
+            Aligned<T> row(rows.width);
             Aligned<float> scaled(padded<float>(rows.d));
-            Aligned<T> row(std::max<size_t>(rows.width, scaled.size()));
             Aligned<uint8_t> bytes(scaled.size());
             rows.prefetch_after(range.start, range.stop);
             for (int64_t i = range.start; i < range.stop; i++) {
                 rows.read(i, row.data());
-                const Int8Row found = round_row(row.data(), T(unit), scaled, bytes.data());
+                const Int8Row found =
+                    round_row(row.data(), rows.width, T(unit), scaled, bytes.data());
                 std::copy_n(bytes.data(), stride, &bytes_[i * stride]);
-                rows_[i] = Stored(found, squared_norm(scaled));
+                rows_[i] = Stored(found, length(scaled));
             }
         });
     }
@@ -164,10 +162,12 @@ class Int8Rows {
 
     const uint8_t* bytes_of(int64_t i) const { return &bytes_[i * stride]; }
 
-    /// Row i in another unit.
+    /// Row i in another unit. In one that is more than 2^64 times as fine, what the copy has lost
+    /// by underflow may count: then all rows are too far to be screened.
     Int8Row row(int64_t i, double other_unit) const {
         const Stored& found = rows_[i];
-        const double scale = found.scale * (other_unit / unit);
+        const double finer = other_unit / unit;
+        const double scale = finer > 0x1p64 ? 0x1p100 : found.scale * finer;
         // A scale that is rounded up to a normal number changes scores by less than 2^-100
         // (screening.hpp); rows beyond the upper end are not screened.
         return {float(std::max(0x1p-126, std::min(0x1p100, scale))),
@@ -176,35 +176,36 @@ class Int8Rows {
 
     /// |x|^2 of row i in another unit, to 2^-20.
     double square(int64_t i, double other_unit) const {
-        return rows_[i].square * (other_unit / unit) * (other_unit / unit);
+        const double length = rows_[i].length * (other_unit / unit);
+        return length * length;
     }
 
     const double unit;
     const int stride;
 
   private:
-    /// An `Int8Row` in 12 bytes, and |x|^2. Error and norm are rounded up: with at most
-    /// MOST_INT8_FEATURES they are at most 91 and 23,000.
+    /// An `Int8Row` in 12 bytes, and |x|, because its square may underflow. Error and norm are
+    /// rounded up: with at most MOST_INT8_FEATURES they are at most 91 and 23,000.
     struct Stored {
         static constexpr float PER_ERROR = 512;
-        float scale = 0, square = 0;
+        float scale = 0, length = 0;
         uint16_t error = 0, norm = 0;
 
         Stored() = default;
-        Stored(const Int8Row& row, float square)
+        Stored(const Int8Row& row, float length)
             : scale(row.scale),
-              square(square),
+              length(length),
               error(uint16_t(std::ceil(row.error * PER_ERROR))),
               norm(uint16_t(std::ceil(row.norm))) {}
     };
 
-    static float squared_norm(const Aligned<float>& row) {
+    static float length(const Aligned<float>& row) {
         V<double> total{};
         for (size_t f = 0; f < row.size(); f += W<double>) {
             const V<double> x = as_doubles(&row[f]);
             total += x * x;
         }
-        return float(sum<double>(total));
+        return float(std::sqrt(sum<double>(total)));
     }
 
     std::vector<Stored> rows_;

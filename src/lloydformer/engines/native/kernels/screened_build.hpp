@@ -78,8 +78,10 @@ class Bounds<T>::ScreenedBuild {
         const float others = least_without(i, r, own);
         for (int g = 0; g < groups_.count(); g++) {
             float low = g == own / groups_.size() ? others : Int8Centers::FILLER;
-            for (int v = 0; v < per_group && g != own / groups_.size(); v++)
-                low = std::min(low, least[g * per_group + v]);
+            // The last group may end behind the last tile.
+            const int stop = std::min((g + 1) * per_group, vectors_);
+            for (int v = g * per_group; v < stop && g != own / groups_.size(); v++)
+                low = std::min(low, least[v]);
             // Twice what rounding can add to a score, for the sum and the square of the row.
             const float slack = 32 * Int8Centers::ROUNDING * (square + std::abs(low));
             const float root = std::sqrt(std::max(low + square - slack, 0.0f)) * unit;

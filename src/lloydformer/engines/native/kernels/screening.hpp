@@ -263,8 +263,7 @@ class ScreenedRows {
             one_.resize(rows.width);
             return;
         }
-        read_.resize(MOST * rows.width + stride_);  // `round_row` reads whole vectors of float32
-        scaled_.resize(stride_), bytes_.resize(MOST * stride_);
+        read_.resize(MOST * rows.width), scaled_.resize(stride_), bytes_.resize(MOST * stride_);
     }
 
     /// Reads `count` rows from `start` on, at most MOST, as the next block.
@@ -279,8 +278,8 @@ class ScreenedRows {
         const double unit = centers_.int8->unit;
         for (int r = 0; r < count_; r++)
             rounded_[r] = rows_.int8 != nullptr ? rows_.int8->row(start_ + r, unit)
-                                                : round_row(&read_[r * rows_.width], T(unit),
-                                                            scaled_, &bytes_[r * stride_]);
+                                                : round_row(&read_[r * rows_.width], rows_.width,
+                                                            T(unit), scaled_, &bytes_[r * stride_]);
         if (rows_.int8 != nullptr)
             screen_.run(rows_.int8->bytes_of(start_), rows_.int8->stride, rounded_, count_);
         else

@@ -32,8 +32,10 @@ class CandidateScreen {
         : rows_(rows),
           m_(m),
           centers_(candidates, m, d, d),
-          // Distances in T have a relative error of d + 2 roundings.
-          up_(1 + (d + 8) * double(std::numeric_limits<T>::epsilon())) {}
+          // Distances in T have a relative error of d + 2 roundings, and squares that underflow
+          // lose at most the smallest normal number each.
+          up_(1 + (d + 8) * double(std::numeric_limits<T>::epsilon())),
+          tiny_((d + 8) * double(std::numeric_limits<T>::min())) {}
 
     /// Calls near(position, candidate) for rows of a list and candidates that may be nearer to them
     /// than `distances`, in the order of the positions.
@@ -68,26 +70,27 @@ class CandidateScreen {
     /// candidate is farther than d^2 if the lower bound of its score (screening.hpp) is above
     /// d^2 - |x|^2 and what covers the rounding.
     unsigned compare(int64_t i, T distance, int v, I<float> sums) const {
+        const int j = v * W<float>;
+        const unsigned candidates = ALL >> std::max(0, j + W<float> - m_);
         const Int8Row row = rows_.row(i, centers_.unit);
         const double square = rows_.square(i, centers_.unit),
-                     now = double(distance) * centers_.unit * centers_.unit * up_;
-        if (!(row.scale < 0x1p40f) || now > 0x1p100) return ALL;
+                     now = (double(distance) * up_ + tiny_) * centers_.unit * centers_.unit;
+        if (!(row.scale < 0x1p40f) || !(now < 0x1p100)) return candidates;
         const double share = 32 * double(Int8Centers::ROUNDING);
         const float limit = float(now - square + share * (now + square) + 0x1p-100);
-        const int j = v * W<float>;
         const V<float> gap =
             row.error * load(&centers_.norm[j]) + row.norm * load(&centers_.error[j]);
         const V<float> low =
             load(&centers_.lowered[j]) -
             row.scale * (__builtin_convertvector(sums, V<float>) * load(&centers_.step[j]) + gap);
-        return bits_at_most(low, splat(limit)) & ALL >> std::max(0, j + W<float> - m_);
+        return bits_at_most(low, splat(limit)) & candidates;
     }
 
     static constexpr unsigned ALL = (1u << (W<float> - 1)) * 2 - 1;
     const Int8Rows& rows_;
     int m_;
     Int8Centers centers_;
-    double up_;
+    double up_, tiny_;
 };
 
 /// The seeds so far. A point keeps its seed if the new seed is at least twice as far from that seed
