@@ -32,8 +32,9 @@ void solve_batch(const Generated<T>& given, const Kind& kind, int n_threads, boo
 }
 
 template <class T>
-uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads) {
-    Run<T> run(given, kind, n_threads, Run<T>::ROOM);
+uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads,
+                      Screening screening = Screening::never) {
+    Run<T> run(given, kind, n_threads, Run<T>::ROOM, screening);
     run.moments(), run.seeding(), run.shares(), run.symmetric(), run.relocation_folds();
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
     every_draw(run, given);
@@ -45,25 +46,28 @@ uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads
     return run.found.value();
 }
 
-/// Lloyd's iterations with bounds, without, and in three threads must give the same bits. Returns
-/// how many of them skipped points.
+/// Lloyd's iterations with bounds, without, in three threads, and with screening must give the same
+/// bits. Returns how many of them skipped points.
 template <class T>
 int check_bounds(const Generated<T>& given, const Kind& kind, const std::string& where,
                  Checksum& first) {
     const Reference<T> reference(given, kind);
     Run<T> all(given, kind, 1, 0), bounded(given, kind, 1, Run<T>::ROOM),
-        threads(given, kind, 3, Run<T>::ROOM);
+        threads(given, kind, 3, Run<T>::ROOM),
+        screened(given, kind, 3, Run<T>::ROOM, Screening::always);
     std::vector<T> centers = given.centers;
     int skipping = 0;
     for (int step = 0; step < 14; step++) {
         all.nearest(centers, step == 0), bounded.nearest(centers, step == 0),
-            threads.nearest(centers, step == 0);
+            threads.nearest(centers, step == 0), screened.nearest(centers, step == 0);
         if (all.labels != bounded.labels || all.sums != bounded.sums)
             complain("bounds change a label or a sum", where);
         if (threads.sums != bounded.sums || threads.labels != bounded.labels)
             complain("threads change bits", where);
-        if (step % 5 == 0 && reference.farther(centers, all.labels) > 0)
+        const bool other = all.labels != screened.labels || all.sums != screened.sums;
+        if ((other || step % 5 == 0) && reference.farther(centers, all.labels) > 0)
             complain("not the nearest center", where);
+        if (other) complain("a label or a sum that screening changes", where);
         if (step == 0 && kind.plain()) first.add(all.labels);
         skipping += bounded.looked_at() < given.n;
         move(all, centers, given.d);
@@ -71,8 +75,13 @@ int check_bounds(const Generated<T>& given, const Kind& kind, const std::string&
     bounded.measure(centers, false), all.measure(centers, true);
     if (all.labels != bounded.labels || all.distances != bounded.distances)
         complain("bounds change a label or a distance of the last assignment", where);
-    threads.unseen(centers);
+    screened.measure(centers, false);
+    if (all.labels != screened.labels || all.distances != screened.distances)
+        complain("a label or a distance of the last assignment that screening changes", where);
+    threads.unseen(centers), screened.unseen(centers);
     if (all.labels != threads.labels) complain("other labels for rows that are unseen", where);
+    if (all.labels != screened.labels)
+        complain("a label of an unseen row that screening changes", where);
     return skipping;
 }
 

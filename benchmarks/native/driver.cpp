@@ -1,7 +1,8 @@
 // Runs the kernels of one instruction set without Python, for sanitizers, coverage and instruction
 // counts.
 //
-// `driver sweep N,.. D,.. K,..` checks every kernel with 1 and 3 threads, with and without bounds.
+// `driver sweep N,.. D,.. K,..` checks every kernel with 1 and 3 threads, with and without bounds
+// and screening.
 // `driver faults` checks what happens where threads, memory or arguments are missing.
 // `driver KERNEL N D K` runs one kernel on float32 in one thread and prints a checksum.
 //
@@ -13,7 +14,7 @@
 #include <string>
 
 #include "faults.hpp"
-#include "unseen_checks.hpp"
+#include "screening_checks.hpp"
 
 namespace {
 
@@ -34,8 +35,11 @@ int check(int64_t n, int d, int k, int number, Checksum& first) {
     check_strange_rows(given, kind, where.str());
     (number % 3 == 0 ? check_sparse<T, int64_t> : check_sparse<T, int32_t>)(given, kind,
                                                                             where.str());
-    if (every_kernel(given, kind, 1) != every_kernel(given, kind, 3))
+    const uint64_t alone = every_kernel(given, kind, 1);
+    if (every_kernel(given, kind, 3) != alone)
         complain("threads change bits of a kernel", where.str());
+    if (every_kernel(given, kind, 3, Screening::always) != alone)
+        complain("bits of a kernel that screening changes", where.str());
     return skipping;
 }
 
@@ -61,6 +65,7 @@ int sweep(const std::vector<int>& ns, const std::vector<int>& ds, const std::vec
     const bool large = *std::max_element(ns.begin(), ns.end()) >= 5000;
     if (large && skipping < tried) complain("bounds that skip too few points", "sweep");
     check_relocation<float>("blobs of float32"), check_relocation<double>("blobs of float64");
+    check_screening<float>("float32"), check_screening<double>("float64");
     std::printf("%d problems, labels %016llx\n", tried,
                 static_cast<unsigned long long>(first.value()));
     return 0;

@@ -171,6 +171,61 @@ MUTANTS = {
         "T cancelled = T(-1);",
         "a distance between equal rows",
     ),
+    "bound of a pair too tight": Mutant(
+        "screening.hpp",
+        "gap[v] = rows.error * load(&centers.norm[j]) + rows.norm * load(&centers.error[j]);",
+        "gap[v] = 0.5f * (rows.error * load(&centers.norm[j]) +"
+        " rows.norm * load(&centers.error[j]));",
+        "that screening changes",
+    ),
+    "rounding of centers to int8": Mutant(
+        "screening.hpp",
+        "gap[v] = rows.error * load(&centers.norm[j]) + rows.norm * load(&centers.error[j]);",
+        "gap[v] = rows.error * load(&centers.norm[j]);",
+        "that screening changes",
+    ),
+    "rounding of rows to int8": Mutant(
+        "screening.hpp",
+        "gap[v] = rows.error * load(&centers.norm[j]) + rows.norm * load(&centers.error[j]);",
+        "gap[v] = rows.norm * load(&centers.error[j]);",
+        "that screening changes",
+    ),
+    "scores that underflow": Mutant(
+        "screening.hpp",
+        "8 * std::abs(upper)) + 0x1p-100f;",
+        "8 * std::abs(upper));",
+        "that screening changes",
+    ),
+    "candidates cut too early": Mutant(
+        "screening.hpp",
+        "count = std::min(count + 1, MOST + 1);",
+        "count = std::min(count + 1, MOST);",
+        "that screening changes",
+    ),
+    "offset of the bytes of rows": Mutant(
+        "int8.hpp",
+        "offset[j] = -ROW_OFFSET * total;",
+        "offset[j] = (1 - ROW_OFFSET) * total;",
+        "that screening changes",
+    ),
+    "scale of another row": Mutant(
+        "seeding.hpp",
+        "const Int8Row row = rows_.row(i, centers_.unit);",
+        "const Int8Row row = rows_.row(i / 2, centers_.unit);",
+        "that screening changes",
+    ),
+    "bounds of screening with the center of the label": Mutant(
+        "screened_build.hpp",
+        "if (own >= s && own < s + W<float>) low[own - s] = Int8Centers::FILLER;",
+        "",
+        "bounds of screening that skip no point",
+    ),
+    "bounds of screening without the group of the label": Mutant(
+        "screened_build.hpp",
+        "const float others = least_without(i, r, own);",
+        "const float others = Int8Centers::FILLER;",
+        "that screening changes",
+    ),
     "sums of sparse rows kept after a failure": Mutant(
         "csr_workspace.hpp",
         "void reset() { lloyd.reset(); }",

@@ -113,6 +113,13 @@ void check_memory() {
     const auto check = [&](const char* name, const std::function<void(Run<T>&)>& call) {
         check_memory_of<T>(name, [&] { return Run<T>(given, kind, 3, Run<T>::ROOM); }, call);
     };
+    const Kind plain(sizeof(T) == 8);
+    const auto check_screened = [&](const char* name, const std::function<void(Run<T>&)>& call) {
+        const auto open = [&] { return Run<T>(given, plain, 3, Run<T>::ROOM, Screening::always); };
+        check_memory_of<T>(name, open, call);
+    };
+    check_screened("screened nearest", [](Run<T>& run) { run.descend(8); });
+    check_screened("screened seeding", [](Run<T>& run) { run.seeding(); });
     check("nearest", [](Run<T>& run) { run.descend(8); });
     check("measure", [](Run<T>& run) { run.measure(); });
     check("unseen", [](Run<T>& run) { run.unseen(); });

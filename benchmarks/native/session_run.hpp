@@ -13,6 +13,7 @@ using lloydformer::Call;
 using lloydformer::Points;
 using lloydformer::Session;
 using lloydformer::ISA::kernels;
+using lloydformer::ISA::Screening;
 
 /// A session over a generated problem, with the arrays that kernels write.
 template <class T>
@@ -20,14 +21,18 @@ class Run {
   public:
     static constexpr int64_t ROOM = std::numeric_limits<int64_t>::max();  // for bounds
 
-    Run(const Generated<T>& given, const Kind& kind, int n_threads, int64_t bounds_bytes)
-        : Run(given, kernels.session(
-                         Points{given.points.data(), given.n, given.d, sizeof(T) == 4,
-                                given.origin.data(), kind.scaled ? given.shift.data() : nullptr,
-                                kind.scaled ? given.scale.data() : nullptr,
-                                kind.weights ? given.weights.data() : nullptr, kind.directions,
-                                given.farthest(kind), kind.mapped, LEAF},
-                         n_threads, bounds_bytes)) {}
+    Run(const Generated<T>& given, const Kind& kind, int n_threads, int64_t bounds_bytes,
+        Screening screening = Screening::never)
+        : Run(given,
+              kernels.session(
+                  Points{given.points.data(), given.n, given.d, sizeof(T) == 4, given.origin.data(),
+                         kind.scaled ? given.shift.data() : nullptr,
+                         kind.scaled ? given.scale.data() : nullptr,
+                         kind.weights ? given.weights.data() : nullptr, kind.directions,
+                         given.farthest(kind), kind.mapped, LEAF, int(screening)},
+                  n_threads, bounds_bytes,
+                  // Without a copy in int8 rows are rounded when they are read: half of the kinds.
+                  screening == Screening::always && !kind.weights ? ROOM : 0)) {}
 
     /// A session that is open, over the same points.
     Run(const Generated<T>& given, std::unique_ptr<Session> session)

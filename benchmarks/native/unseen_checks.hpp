@@ -116,10 +116,12 @@ void check_strange_rows(Generated<T> given, Kind kind, const std::string& where)
     for (int f = 0; f < given.d; f++) given.points[at + f] = given.origin[f];
     for (bool finite : {true, false}) {
         if (!finite) given.points[at] = std::numeric_limits<T>::quiet_NaN();
-        Run<T> run(given, kind, 3, 0);
-        const Unseen<T> found(run, given);
-        for (const Seen& seen : {found.by_labels, found.by_distances})
-            if (seen.finite != finite || (finite && !seen.zero))
-                complain("a strange row that is not seen", where);
+        for (Screening screening : {Screening::never, Screening::always}) {
+            Run<T> run(given, kind, 3, 0, screening);
+            const Unseen<T> found(run, given);
+            for (const Seen& seen : {found.by_labels, found.by_distances})
+                if (seen.finite != finite || (finite && !seen.zero))
+                    complain("a strange row that is not seen", where);
+        }
     }
 }
