@@ -1,8 +1,10 @@
 """Random problems for the kernels: sizes, scales, ties, duplicates, outliers, weights, precision.
 
-A problem is a function of its seed, so that a failure can be repeated.
+A problem is a function of its seed, so that a failure can be repeated. One in four is extreme: its
+numbers are denormal, up to 1e18, or one row is up to 1e9 times as far as the others.
 """
 
+import math
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +66,9 @@ class Problem:
     centers : Tensor of shape (k, d)
         In the precision of the data.
     engine : Native
-        Threads, bounds and instruction set.
+        Threads, bounds, screening and instruction set.
+    extreme : bool
+        Numbers for which only labels, sums and distances are promised, and are checked.
     rng : Generator
         For the numbers of folds.
     """
@@ -75,6 +79,7 @@ class Problem:
     weights: np.ndarray
     centers: torch.Tensor
     engine: Native
+    extreme: bool
     rng: np.random.Generator
 
     @property
@@ -96,16 +101,19 @@ class Problem:
 
 def problem(seed: int, instruction_sets: list[str]) -> Problem:
     rng = np.random.default_rng(seed)
-    n = int(rng.choice([rng.integers(1, 60), rng.integers(60, 700), rng.integers(700, 2500)]))
-    d, k = int(rng.choice([1, 2, 3, rng.integers(4, 40)])), int(rng.integers(1, 40))
+    n, d, k = _sizes(rng)
+    extreme = bool(rng.random() < 0.25)
     dtype = rng.choice([np.float32, np.float64])
     kind = rng.choice(["plain", "scaled", "directions", "both"], p=[0.5, 0.2, 0.2, 0.1])
     scale = 10.0 ** rng.uniform(-6, 6)
+    if extreme:
+        kind = "plain"
     offset = scale * 10.0 ** rng.uniform(0, 3) * rng.integers(2)
     shape = SHAPES[rng.integers(len(SHAPES))]
-    x = ((shape(rng, n, d) + (0.5 if "plain" not in kind else 0.0)) * scale + offset).astype(dtype)
-    points = torch.from_numpy(_placed(rng, x))
+    x = (shape(rng, n, d) + (0.5 if "plain" not in kind else 0.0)) * scale + offset
     weights = _weights(rng, n, dtype)
+    x = (_stretched(rng, x / scale, dtype, weights) if extreme else x).astype(dtype)
+    points = torch.from_numpy(_placed(rng, x))
     scaling = None
     if kind in ("scaled", "both"):
         shift = torch.from_numpy(x.mean(axis=0, dtype=np.float64) - 9 * scale * (kind == "both"))
@@ -120,11 +128,40 @@ def problem(seed: int, instruction_sets: list[str]) -> Problem:
     noise = rng.normal(size=(k, d)) * np.sqrt((rows**2).mean()) * rng.choice([0.0, 0.1, 1.0])
     engine = Native(
         int(rng.integers(1, 5)), bounded=bool(rng.integers(3)),
+        screened=[None, True, False][rng.integers(3)],
         instruction_set=str(rng.choice(instruction_sets)),
     )  # fmt: skip
     centers = torch.from_numpy((rows[chosen] + noise).astype(dtype))
     ones = np.ones(n) if weights is None else weights
-    return Problem(data, rows, error, ones, centers, engine, rng)
+    return Problem(data, rows, error, ones, centers, engine, extreme, rng)
+
+
+def _sizes(rng) -> tuple[int, int, int]:
+    """Numbers of rows, features and centers: often small, sometimes many features or centers."""
+    what = rng.choice(["small", "wide", "many centers"], p=[0.75, 0.15, 0.1])
+    if what == "wide":
+        return (
+            int(rng.integers(1, 250)),
+            int(2000 * rng.random() ** 3) + 40,
+            int(rng.integers(1, 80)),
+        )
+    if what == "many centers":  # up to 5,000; the reference compares them with all rows
+        k = int(40 * 125 ** rng.random())
+        return int(rng.integers(1, 1 + 100_000 // k)), int(rng.integers(1, 20)), k
+    n = int(rng.choice([rng.integers(1, 60), rng.integers(60, 700), rng.integers(700, 2500)]))
+    d, k = int(rng.choice([1, 2, 3, rng.integers(4, 40)])), int(rng.integers(1, 40))
+    return n, d, k
+
+
+def _stretched(rng, x: np.ndarray, dtype, weights: np.ndarray | None) -> np.ndarray:
+    """Rows at any scale, with one far away, as far as sums of w |x|^2 are finite in their kind."""
+    if rng.random() < 0.6:
+        x[rng.integers(len(x))] *= 10.0 ** rng.uniform(2, 9)
+    least = -44.0 if dtype == np.float32 else -310.0
+    x = x * 10.0 ** rng.choice([rng.uniform(-18, 18), rng.uniform(least, -18)], p=[0.8, 0.2])
+    mass = 4 * x.size * (1.0 if weights is None else max(1.0, float(weights.max())))
+    most = math.sqrt(float(np.finfo(dtype).max) / mass) / 10
+    return x * min(1.0, most / max(float(np.abs(x).max()), 1e-300))
 
 
 def _weights(rng, n: int, dtype) -> np.ndarray | None:

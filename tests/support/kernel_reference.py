@@ -45,6 +45,10 @@ class Checks:
         return self.session.state.column(name).numpy()
 
     def run(self) -> None:
+        if self.given.extreme:
+            self.lloyd(), self.measure(), self.seeding(), self.seeds(), self.iterations()
+            self.oversample(), self.minibatch()
+            return
         self.moments(), self.lloyd(), self.measure(), self.cosines(), self.shares()
         self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
         self.seeding(), self.seeds(), self.iterations(), self.relocation(), self.splits()
