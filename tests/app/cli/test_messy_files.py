@@ -303,6 +303,12 @@ WRONG = {
         "",
         "p.csv.gz: is damaged .*compress it ag",
     ),
+    "a compressed file with an open quote": (
+        "p.csv.gz",
+        gzip.compress((PLAIN + '1,"2,3\n' + "4,5,6\n" * 50_000).encode()),
+        "",
+        f"p.csv.gz: line {N + 2}: found a quote that is not closed; close it, or remove it",
+    ),
     "an Excel file with a title": (
         "p.xlsx",
         sheet(FRAME, "Customers of 2024"),
