@@ -1,11 +1,15 @@
 """Files with random damage: each is read, or refused by a ValueError of one line."""
 
+import bz2
+import gzip
 import json
+import lzma
 import random
 import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 import lloydformer as lf
@@ -18,7 +22,15 @@ X = np.random.default_rng(0).normal(size=(40, 3))
 
 
 def make_csv(path):
-    pd.DataFrame(X, columns=["a", "b", '"c, d"']).to_csv(path, index=False)
+    path.write_text(pd.DataFrame(X, columns=["a", "b", '"c, d"']).to_csv(index=False))
+
+
+def make_packed(pack):
+    def make(path):
+        make_csv(path)
+        path.write_bytes(pack(path.read_bytes()))
+
+    return make
 
 
 def make_model(path):
@@ -37,6 +49,12 @@ def read_model(path):
 
 FILES = {
     "points.csv": (make_csv, lf.data.open),
+    "points.csv.gz": (make_packed(gzip.compress), lf.data.open),
+    "points.csv.bz2": (make_packed(bz2.compress), lf.data.open),
+    "points.csv.xz": (make_packed(lzma.compress), lf.data.open),
+    "points.csv.zst": (
+        make_packed(lambda text: pyarrow.compress(text, "zstd", asbytes=True)), lf.data.open,
+    ),
     "points.npy": (lambda path: np.save(path, X), lf.data.open),
     "points.npz": (lambda path: np.savez_compressed(path, X=X, y=X[:, 0]), lf.data.open),
     "points.parquet": (

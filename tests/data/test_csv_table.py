@@ -1,8 +1,17 @@
 """CSV files with all kinds of headers, and the errors for faulty ones."""
 
+import bz2
+import gzip
+import io
+import lzma
+import sys
+
+import pyarrow
 import pytest
 
 import lloydformer as lf
+from lloydformer.data import csv_table
+from lloydformer.data.csv_format import CsvFormat
 from lloydformer.data.sources import open_file
 from lloydformer.data.table_options import TableOptions
 from lloydformer.data.text_file import TextFile
@@ -65,6 +74,78 @@ def test_errors_name_the_line(tmp_path, kind):
     with pytest.raises(ValueError, match=words) as error:
         lf.data.open(path)
     assert str(error.value).startswith(f"{path}: ")
+
+
+PACK = {
+    "csv": bytes,
+    "csv.gz": gzip.compress,
+    "csv.bz2": bz2.compress,
+    "csv.xz": lzma.compress,
+    "csv.zst": lambda text: pyarrow.compress(text, "zstd", asbytes=True),
+}
+ENDLESS = {
+    "an open quote": ('3,"4\n', "5,6\n", "found a quote that is not closed; close it, or"),
+    "an open quote in one line": (
+        '3,"',
+        "4444",
+        "found a record of more than 1 million char",
+    ),
+    "quotes around ends of lines": ('3,"\n', '","\n', "found a record of more than 1 million char"),
+    "no ends of lines": ("3,", "4,", "found a record of more than 1 million char"),
+}
+
+
+@pytest.fixture
+def short_records(monkeypatch):
+    monkeypatch.setattr(csv_table, "_LONGEST", 1 << 20)
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize("case", ENDLESS)
+def test_a_record_without_an_end_is_an_error_with_its_line(tmp_path, short_records, kind, case):
+    begin, rest, words = ENDLESS[case]
+    path = tmp_path / f"p.{kind}"
+    path.write_bytes(PACK[kind](("a,b\n1,2\n" + begin + rest * (3 << 18)).encode()))
+    with pytest.raises(ValueError, match=f"line 3: {words}") as error:
+        lf.data.open(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_a_record_without_an_end_on_standard_input(monkeypatch, short_records, case):
+    begin, rest, words = ENDLESS[case]
+    text = "a,b\n1,2\n" + begin + rest * (3 << 18)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    with pytest.raises(ValueError, match=f"standard input: line 3: {words}"):
+        lf.data.open("-")
+
+
+class Counted(io.BytesIO):
+    """Bytes that know how many of them were read."""
+
+    n_read = 0
+
+    def readinto(self, target):
+        count = super().readinto(target)
+        self.n_read += count
+        return count
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_the_rest_of_a_file_is_not_read_for_a_record_without_an_end(short_records, case):
+    """A compressed file may hold a thousand times its bytes, so this took minutes."""
+    begin, rest, words = ENDLESS[case]
+    file = Counted(("a,b\n1,2\n" + begin + rest * (4 << 20)).encode())
+    with pytest.raises(ValueError, match=words):
+        list(csv_table.csv_records(TextFile("p", lambda: file, plain=True), CsvFormat()))
+    assert file.n_read < 2 << 20
+
+
+def test_a_long_record_in_many_lines_is_read(tmp_path, short_records):
+    """The limit is one of a record, not of a file."""
+    path = tmp_path / "p.csv"
+    path.write_text("a,b\n" + f'1,"{"x" * 1000}\n{"y" * 1000}"\n' * 2000)
+    assert len(lf.data.open(path, columns=["a"]).points) == 2000
 
 
 def test_faults_in_other_columns_are_ignored(tmp_path):

@@ -110,7 +110,7 @@ def test_a_long_text_in_another_column_is_no_fault(tmp_path):
 def test_a_file_without_ends_of_lines_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_table, "_LONGEST", 1 << 20)
     (tmp_path / "p.csv").write_text("1," * (1 << 20))
-    with pytest.raises(ValueError, match="line 1: found a line of more than 1 million char"):
+    with pytest.raises(ValueError, match="line 1: found a record of more than 1 million char"):
         lf.data.open(tmp_path / "p.csv")
 
 

@@ -1,6 +1,7 @@
 """The chunked engine: threads change no bit, blocks only rounding; torch keeps its threads."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from time import sleep
 
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+import lloydformer as lf
 from lloydformer import recipes
 from lloydformer.circuits.activations import TopK
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.chunked import Chunked
+from lloydformer.plans.assign import Moments, NearestSums
 from lloydformer.plans.contract import FinalAssignment, apply_update
 from lloydformer.plans.lower import lower
 from lloydformer.solving.seeding import kmeans_plusplus
@@ -223,3 +226,123 @@ def test_a_fold_over_the_state_alone_reads_no_points(monkeypatch):
     with Chunked(1).open(data) as session:
         PLANS["trimmed"].step(session, data.take(torch.arange(5)), 0)
     assert len(read) == 2 * 4
+
+
+# rows far from the origin, or on a line
+
+
+def make_constant(rng):
+    points = rng.normal(size=(150, 3)) * 10.0 ** rng.integers(-3, 4)
+    points[:, rng.integers(3)] = 10.0 ** rng.integers(0, 8)
+    return points
+
+
+def make_collinear(rng):
+    scales, shifts = 10.0 ** rng.integers(-3, 4, size=3), 10.0 ** rng.integers(0, 5, size=3)
+    return rng.normal(size=(150, 1)) * rng.normal(size=3) * scales + rng.normal(size=3) * shifts
+
+
+def make_groups(rng):
+    """Groups that are far from each other: the origin is in one of them."""
+    groups = rng.normal(size=(3, 3)) * 10.0 ** rng.integers(1, 5)
+    return groups[rng.integers(3, size=150)] + rng.normal(size=(150, 3))
+
+
+def make_far(rng):
+    points = rng.normal(size=(150, 3)) * 10.0 ** rng.integers(-3, 4)
+    points[rng.integers(150)] *= 10.0 ** rng.integers(2, 8)
+    return points
+
+
+MAKE = {
+    "constant": make_constant,
+    "collinear": make_collinear,
+    "groups": make_groups,
+    "far": make_far,
+}
+
+
+def exact_squares(row, centers):
+    """Squared distances as fractions, without rounding."""
+    return [
+        sum(
+            (Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(row, center, strict=True)
+        )
+        for center in centers
+    ]
+
+
+def check_nearest(rows, centers, labels):
+    for row, label in zip(rows, labels, strict=True):
+        squares = exact_squares(row, centers)
+        # Both squares are rounded in float64.
+        assert squares[label] <= min(squares) * (1 + Fraction(1, 10**14))
+
+
+def lost_by_rounding(model, points, dtype):
+    """How much the objective may grow by rounding: of returned centers, of rows less the origin.
+
+    And that of sums in float64, from which the sum of all squares is taken away.
+    """
+    middle = np.median(points.astype(float), axis=0)
+    norms = np.square(points - middle).sum()
+    masses = np.bincount(model.labels_, minlength=len(model.cluster_centers_))
+    moved = np.spacing(abs(model.cluster_centers_)).astype(float) / 2
+    moved_rows = np.spacing(abs(points - middle).astype(dtype)).astype(float) / 2
+    cost = (masses[:, None] * np.square(moved)).sum() + np.square(moved_rows).sum()
+    return 1e-14 * norms, cost + 2 * np.sqrt(np.square(moved_rows).sum() * model.inertia_)
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_the_objective_does_not_rise(kind, dtype):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        points = MAKE[kind](rng).astype(str(dtype).removeprefix("torch."))
+        init = points[rng.choice(len(points), 5, replace=False)]
+        model = lf.KMeans(5, init=init, tol=0, engine="chunked").fit(points)
+        history = model.objective_history_
+        sums, last = lost_by_rounding(model, points, points.dtype)
+        rises = np.diff(history) - 1e-6 * history[:-1] - sums
+        rises[-1:] -= last  # centers are returned in the precision of the data
+        assert (rises <= 0).all(), (seed, history)
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_labels_within_iterations_are_those_of_the_nearest_centers(kind, dtype):
+    """Products alone are rounded by more than the differences within a group that is far away."""
+    for seed in range(4):
+        points = torch.from_numpy(MAKE[kind](np.random.default_rng(seed))).to(dtype)
+        data = TensorBlocks(points, leaf=64)
+        centers = data.take(torch.arange(6)) + 0.25
+        with Chunked(1).open(data) as session:
+            session.fold(NearestSums(centers))
+            labels = session.labels()
+        rows = data.take(torch.arange(len(points)))
+        check_nearest(rows.numpy(), centers.numpy(), labels.tolist())
+
+
+def test_ties_go_to_the_first_center(dtype):
+    points = torch.tensor([[1.0], [3.0], [2.0]], dtype=dtype) + 4096
+    data = TensorBlocks(points, given_origin=torch.zeros(1, dtype=dtype))
+    with Chunked(1).open(data) as session:
+        session.fold(NearestSums(points[:2]))
+        assert session.labels().tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("far", [5e19, 1e40, 1e100])
+def test_an_outlier_far_away_costs_no_label(far):
+    """Less an origin that such a row moves, all other rows would be the same number."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(30, 3))
+        points[rng.integers(30, size=2)] = rng.normal(size=(2, 3)) * far
+        model = lf.KMeans(4, tol=0, random_state=seed, engine="chunked").fit(points)
+        for labels in (model.labels_, model.predict(points)):
+            check_nearest(points, model.cluster_centers_, labels)
+
+
+def test_the_sum_of_squares_is_added_up_in_float64():
+    points = torch.tensor([[4097.0, 1.0], [8193.0, 0.0]], dtype=torch.float32)
+    data = TensorBlocks(points, given_origin=torch.zeros(2))
+    with Chunked(1).open(data) as session:
+        assert session.fold(Moments())[0].item() == 4097**2 + 1 + 8193**2

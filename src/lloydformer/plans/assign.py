@@ -44,7 +44,7 @@ class NearestSums(SumFold):
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         k = len(self.centers)
-        labels = block.rows.scores(self.centers).min(dim=1).indices
+        labels = block.rows.nearest(self.centers)
         block.labels.copy_(labels)
         sums = block.rows.sums(labels, k, block.weights)
         return sums, cluster_masses(labels, block.weights, k), count_label_changes(block)
@@ -75,7 +75,7 @@ class NearestDistances(SumFold):
         rows = block.rows
         # By differences, not from the scores |c|^2 - 2 x c, which cancel for points near a center.
         if self.returned is None:
-            labels = rows.scores(self.centers).min(dim=1).indices
+            labels = rows.nearest(self.centers)
             squares = rows.squared_distances(self.centers, labels)
         else:
             labels = rows.nearest_exactly(self.centers, self.returned)
@@ -113,7 +113,9 @@ class Moments(SumFold):
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         everything = torch.zeros(block.size, dtype=torch.long, device=block.labels.device)
         there = None if block.weights is None else (block.weights > 0).double()
-        squares = block.rows.squared_norms()
+        # In float64: `MeansPlan.step` subtracts squares of the centers from this sum. What is left
+        # may be a millionth of it, if columns lie on a line or a row is far away.
+        squares = block.rows.squared_norms_in_float64()
         return (
             weighted_sum(squares, block.weights),
             cluster_masses(everything, there, 1)[0],

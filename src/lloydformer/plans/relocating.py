@@ -44,7 +44,7 @@ class ClusterErrors(SumFold):
     writes: ClassVar[Columns] = ("labels", "distances")
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        k, labels = len(self.centers), block.rows.scores(self.centers).min(dim=1).indices
+        k, labels = len(self.centers), block.rows.nearest(self.centers)
         block.labels.copy_(labels)
         block.distances.copy_(block.rows.squared_distances(self.centers, labels))
         errors = add_by_label(_weigh(block.distances.double(), block), labels, k)

@@ -7,6 +7,7 @@ import gzip
 import io
 import re
 import sys
+from zipfile import ZipFile
 
 import numpy as np
 import openpyxl
@@ -52,6 +53,17 @@ def sheet(frame, title=None, second=False):
         book.create_sheet("notes").append(["nothing here"])
     found = io.BytesIO()
     book.save(found)
+    return found.getvalue()
+
+
+def damage_sheet(workbook):
+    """The workbook with one wrong byte in the XML of its sheet."""
+    found = io.BytesIO()
+    with ZipFile(io.BytesIO(workbook)) as old, ZipFile(found, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            wrong = content.replace(b"<v>", b"<<>", 1) if "sheet1.xml" in name else content
+            new.writestr(name, wrong)
     return found.getvalue()
 
 
@@ -303,6 +315,12 @@ WRONG = {
         "",
         "p.csv.gz: is damaged .*compress it ag",
     ),
+    "a compressed file with an open quote": (
+        "p.csv.gz",
+        gzip.compress((PLAIN + '1,"2,3\n' + "4,5,6\n" * 50_000).encode()),
+        "",
+        f"p.csv.gz: line {N + 2}: found a quote that is not closed; close it, or remove it",
+    ),
     "an Excel file with a title": (
         "p.xlsx",
         sheet(FRAME, "Customers of 2024"),
@@ -310,6 +328,13 @@ WRONG = {
         r"only one column has a name \(Customers of 2024\); is this",
     ),
     "an Excel file that is none": ("p.xlsx", b"PK nothing", "", "not a readable Excel file"),
+    "an Excel file with a damaged sheet": (
+        "p.xlsx",
+        damage_sheet(sheet(FRAME)),
+        "",
+        r"p.xlsx: not a readable Excel file \(not well-formed .*save it again, or as .csv",
+    ),
+    "a cut Excel file": ("p.xlsx", sheet(FRAME)[:2000], "", "p.xlsx: not a readable Excel file"),
     "old Excel": (
         "p.xls",
         b"\xd0\xcf\x11\xe0",
