@@ -27,7 +27,7 @@ class Run {
                                 kind.scaled ? given.scale.data() : nullptr,
                                 kind.weights ? given.weights.data() : nullptr, kind.directions,
                                 given.farthest(kind), kind.mapped, LEAF},
-                         n_threads, bounds_bytes)) {}
+                         n_threads, bounds_bytes, 0)) {}
 
     /// A session that is open, over the same points.
     Run(const Generated<T>& given, std::unique_ptr<Session> session)
