@@ -14,6 +14,7 @@ PACKAGE = ROOT / "src" / "lloydformer"
 
 # Rooms are the top-level packages. A room imports only from rooms before it in this list.
 ROOMS = [
+    "fork_safety",
     "lazy_imports",
     "numerics",
     "circuits",

@@ -31,10 +31,9 @@ void solve_batch(const Generated<T>& given, const Kind& kind, int n_threads, boo
     found.add(centers), found.add(labels), found.add(inertia), found.add(n_iter);
 }
 
+/// Every kernel of a session that is open.
 template <class T>
-uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads,
-                      Screening screening = Screening::never) {
-    Run<T> run(given, kind, n_threads, Run<T>::ROOM, screening);
+void call_every_kernel(Run<T>& run, const Generated<T>& given) {
     run.moments(), run.seeding(), run.shares(), run.symmetric(), run.relocation_folds();
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
     every_draw(run, given);
@@ -42,6 +41,13 @@ uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);
     run.recombine(1 + given.k / 2, 30);
+}
+
+template <class T>
+uint64_t every_kernel(const Generated<T>& given, const Kind& kind, int n_threads,
+                      Screening screening = Screening::never) {
+    Run<T> run(given, kind, n_threads, Run<T>::ROOM, screening);
+    call_every_kernel(run, given);
     for (bool drawn : {false, true}) solve_batch(given, kind, n_threads, drawn, run.found);
     return run.found.value();
 }

@@ -4,6 +4,7 @@
 // `driver sweep N,.. D,.. K,..` checks every kernel with 1 and 3 threads, with and without bounds
 // and screening.
 // `driver faults` checks what happens where threads, memory or arguments are missing.
+// `driver strange` runs every kernel with NaN, infinity, denormals and zeros in every array.
 // `driver KERNEL N D K` runs one kernel on float32 in one thread and prints a checksum.
 //
 // driver.py compiles it with the flags of an instruction set and -I .../native/kernels.
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "faults.hpp"
+#include "not_finite.hpp"
 #include "screening_checks.hpp"
 
 namespace {
@@ -71,6 +73,29 @@ int sweep(const std::vector<int>& ns, const std::vector<int>& ds, const std::vec
     return 0;
 }
 
+/// Strange numbers in every array: a few sizes, as results are not compared.
+template <class T, class Index>
+void strange_numbers() {
+    for (int n : {1, 33, 700})
+        for (int d : {1, 3, 17, 801})
+            for (int k : {1, 5, 40})
+                for (int number : {0, 4, 16}) {
+                    if (k > n || (d == 801 && n > 33)) continue;
+                    const Kind kind(number + (sizeof(T) == 8));
+                    const Generated<T> given(n, d, k, kind);
+                    std::ostringstream where;
+                    where << "strange n " << n << " d " << d << " k " << k << " kind " << number;
+                    check_not_finite(given, kind, where.str());
+                    check_sparse_not_finite<T, Index>(given, kind, where.str());
+                }
+}
+
+int strange() {
+    strange_numbers<float, int32_t>(), strange_numbers<double, int64_t>();
+    std::puts("strange: nothing outside of the arrays");
+    return 0;
+}
+
 int faults() {
     check_pool();
     check_refusals();
@@ -122,7 +147,8 @@ int one_kernel(const std::string& what, const Generated<float>& given) {
 
 int main(int argc, char** argv) {
     if (argc == 2 && std::string(argv[1]) == "faults") return faults();
-    if (argc != 5) return std::puts("driver faults, driver sweep|KERNEL N D K"), 2;
+    if (argc == 2 && std::string(argv[1]) == "strange") return strange();
+    if (argc != 5) return std::puts("driver faults|strange, driver sweep|KERNEL N D K"), 2;
     const std::string what = argv[1];
     if (what == "sweep") return sweep(list(argv[2]), list(argv[3]), list(argv[4]));
     return one_kernel(what, Generated<float>(std::atoi(argv[2]), std::atoi(argv[3]),

@@ -274,6 +274,7 @@ def sanitize(isa: str, sanitizers: str, quick: bool) -> None:
         for sizes in (SMALL, WIDE, QUICK if quick else LARGER):
             subprocess.run([program, "sweep", *sizes], check=True)
         subprocess.run([program, "faults"], check=True)
+        subprocess.run([program, "strange"], check=True)
 
 
 def coverage(isa: str) -> None:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lloydformer.solving.batch.fit import fit_batch as fit_batch
     from lloydformer.solving.progress import ProgressBar as ProgressBar
 else:  # the same names, each imported when it is first used
+    from lloydformer import (
+        fork_safety as fork_safety,  # from here on forks wait for imports by other threads
+    )
     from lloydformer.lazy_imports import lazy_names
 
     _HOMES = {

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import partial
 from html import escape
 
 from jaxtyping import Float, Int
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.display import trace_html
 from lloydformer.circuits.outside import Outside
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.clusters import kmeans_objective
 
 # The new value of an intermediate, or a function of the old one.

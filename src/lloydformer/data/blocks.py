@@ -6,7 +6,6 @@ mapped file or on a GPU; `sparse_blocks` and `streamed_blocks` have the others.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +16,7 @@ from lloydformer.data.column_statistics import ColumnStatistics, Scaling, column
 from lloydformer.data.layout import LEAF, Layout
 from lloydformer.data.mapped_files import prefetch_rows
 from lloydformer.data.rows import DenseRows, Rows
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.scaling import sample_numbers, sampled_origin
 
 

@@ -2,7 +2,6 @@
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from torch import Tensor
 from lloydformer.data.array_api import tensor_from_numpy
 from lloydformer.data.layout import LEAF, Layout
 from lloydformer.data.rows import DenseRows, Rows, SparseRows
+from lloydformer.fork_safety import cached_property
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
+from lloydformer.fork_safety import cached_property
 
 # Bytes of a block, and blocks that are prefetched; chosen by hand. A copy takes 1 ms at the nominal
 # 64 GB/s of PCIe 5, long enough to hide the overhead of starting it.

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any, Literal
 
 import torch
@@ -19,6 +19,7 @@ from lloydformer.data.layout import Layout
 from lloydformer.engines.draws import draw_independently, draw_successively
 from lloydformer.engines.state import PointState
 from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.tree import merge_tree
 from lloydformer.plans.session import Fold, PointBlock, Session, Task
 

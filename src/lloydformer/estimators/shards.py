@@ -6,7 +6,6 @@ the same errors on each of them if the rows cannot be one array.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from lloydformer.estimators.source import (
     validate_blocks,
     validate_tensor,
 )
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.checks import check_range
 from lloydformer.numerics.scaling import in_units, sample_numbers
 

@@ -10,7 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar
 
 import torch
@@ -28,6 +28,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import Scaled
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.circuits.tokens import Tokens
+from lloydformer.fork_safety import cached_property
 from lloydformer.learning.random_numbers import Dropout
 
 # Upper bound of the scores in memory at a time, when no gradient is needed: 256 MiB in float32.

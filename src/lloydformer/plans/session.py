@@ -6,13 +6,13 @@ GPU, on workers. No other object holds those arrays.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
+from lloydformer.fork_safety import cached_property
 
 Columns = tuple[str, ...]  # names of columns of a `PointBlock`
 

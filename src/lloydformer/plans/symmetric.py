@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property, reduce
+from functools import reduce
 from typing import ClassVar
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR
 from lloydformer.data.rows import Rows
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.clusters import add_by_label
 from lloydformer.plans.assign import NearestDistances, cluster_masses
 from lloydformer.plans.contract import FinalAssignment, NewCenters, Plan, Step
@@ -19,6 +20,10 @@ from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, wei
 # Added to a mean squared distance, in units of the spread; that mean is 0 if every point is a
 # center. Trained weights depend on it.
 FLOOR = 1e-6
+# Least mean squared distance, of the largest one. Without weights it is at least 1 / n. A squared
+# distance in a score is at most 4 / (FLOOR * _LEAST_MEAN): times a sharpness of a thousand it is
+# below 1e30, which `AttentionSums` relies on, and below the largest float32.
+_LEAST_MEAN = 1e-20
 # Scores that are computed together: 2 MB in float32, 4 MB in float64, which stay in cache.
 _CELLS = 1 << 19
 # Scores that are computed together on a GPU, where each operation on them is a launch.
@@ -233,12 +238,25 @@ class Spread:
 
 
 def measure_spread(session: Session) -> Spread:
-    """Measure the spread of the points, in two folds."""
+    """Measure the spread of the points, in two folds.
+
+    Raises
+    ------
+    ValueError
+        If nearly all weight is on points that are nearly equal, so that squared distances of the
+        others, in units of their mean, cannot be compared.
+    """
     mass, sums = session.fold(Centroid())
     unit, square, fourth = session.fold(TailMoments(sums / mass))
     mass, unit, square, fourth = torch.stack([mass, unit, square / mass, fourth / mass]).tolist()
     if square == 0:
         return Spread(mass, 1.0, -math.inf)
+    if square < _LEAST_MEAN or FLOOR * (unit * square) == 0:
+        raise ValueError(
+            "sample_weight: found weights with which the mean squared distance is "
+            f"{square:.2g} of the largest one; leave out rows with such small weights, or set "
+            "them to 0"
+        )
     return Spread(mass, unit * square, math.log(fourth / square**2))
 
 

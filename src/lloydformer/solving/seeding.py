@@ -10,6 +10,7 @@
   squared distances. Here the cap follows the seeds.
 """
 
+import math
 from collections.abc import Iterator
 from itertools import count
 
@@ -119,7 +120,9 @@ def kmeans_parallel(session: Session, n_clusters: int, rng: np.random.RandomStat
         fold = Oversampling(fresh, known, most, random_seed, number)
         mass, _, rows, weights = session.fold(fold)
         enough = number >= ROUNDS and len(candidates) >= n_clusters
-        if enough or mass == 0:  # no mass: every point is a candidate already
+        # No mass: every point is a candidate already. It is infinite or NaN if another thread
+        # writes into the rows: then no row would ever be drawn.
+        if enough or not 0 < mass < math.inf:
             break
         fresh = session.gather(rows)
         candidates = torch.cat([candidates, fresh])

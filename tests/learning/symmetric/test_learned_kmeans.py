@@ -221,3 +221,25 @@ def test_bad_data_are_refused():
         lf.LearnedKMeans(6).fit(X)
     with pytest.raises(ValueError, match="sample_weight"):
         lf.LearnedKMeans(6).fit(blobs()[0], sample_weight=np.ones(3))
+
+
+@pytest.mark.parametrize("to", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("tiny", [1e-30, 1e-40, 1e-44, 1e-68, 1e-300])
+def test_weights_that_hide_all_distances_are_refused(to, tiny):
+    """All weight is on equal rows: distances in units of their mean were infinite or NaN."""
+    X = np.zeros((10, 1), dtype=np.float32)
+    X[0] = -1
+    with pytest.raises(ValueError, match="sample_weight: found weights with which"):
+        lf.LearnedKMeans(2, random_state=0).fit(to(X), sample_weight=[tiny] + [1.0] * 9)
+
+
+def test_small_weights_are_weights():
+    """Weights enter in units of the largest: their size means nothing."""
+    X, start = blobs()
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    fits = [
+        lf.LearnedKMeans(6, init=start).fit(X, sample_weight=weights * 2.0**power)
+        for power in (0, -900, 900)
+    ]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(other.cluster_centers_, fits[0].cluster_centers_)

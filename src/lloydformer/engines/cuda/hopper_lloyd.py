@@ -9,7 +9,6 @@ fits need some of them only.
 """
 
 import ctypes
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from lloydformer.engines.cuda.launch import (
 )
 from lloydformer.engines.cuda.lloyd_state import LloydKernels, LloydState
 from lloydformer.engines.cuda.points import DevicePoints, list_fields
+from lloydformer.fork_safety import cached_property
 
 # tiny.cu keeps k d sums in float64 in registers: 24 of them take 48 of the 128 registers that a
 # thread may have with two blocks of 256 threads.

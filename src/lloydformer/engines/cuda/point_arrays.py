@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from subprocess import CalledProcessError
 from typing import Any
 
@@ -21,6 +20,7 @@ from lloydformer.engines.cuda.lloyd_state import LloydKernels, LloydState
 from lloydformer.engines.cuda.points import DevicePoints
 from lloydformer.engines.cuda.survey import MOST_COLUMNS, compute_moments
 from lloydformer.engines.state import PointState
+from lloydformer.fork_safety import cached_property
 from lloydformer.plans.assign import Moments
 from lloydformer.plans.session import Fold
 

@@ -7,12 +7,12 @@ give the same bits every time, and a point that leaves a cluster is subtracted w
 import ctypes
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from lloydformer.engines.cuda.nvrtc import Macros
+from lloydformer.fork_safety import cached_property
 
 # |sum of all points| < 2^62: a 64-bit integer holds it with its sign, and one bit to spare for a
 # sum that is not finished.

@@ -8,7 +8,6 @@ that a step uses, each a linear function of the invariants, and their places in 
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -16,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lloydformer.circuits.symmetric import NEAR, count_numbers
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.plans.symmetric import FLOOR
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from lloydformer.fork_safety import cached_property
 from lloydformer.plots.diagrams.svg import FONT_SIZES, group, rectangle, text, text_width, wrap_text
 
 # Pixels inside of a card's edge, from line to line, and between cards or a label and its words.

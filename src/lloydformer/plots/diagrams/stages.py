@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 from lloydformer.circuits.stages import Staged, Sublayer
+from lloydformer.fork_safety import cached_property
 from lloydformer.plots.diagrams.cards import GAP, LINE, Card, CardRow
 from lloydformer.plots.diagrams.descriptions import describe_product, spell_subspace
 from lloydformer.plots.diagrams.layer import describe_head

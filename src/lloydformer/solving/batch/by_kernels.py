@@ -1,7 +1,6 @@
 """Many problems by one kernel: Lloyd's and spherical k-means on the CPU, Lloyd's on a GPU."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 from lloydformer.engines.native import instruction_set
 from lloydformer.engines.native.installed import kernels
 from lloydformer.engines.thread_pool import allowed_threads
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.checks import allowed_spans, check_finite, check_range
 from lloydformer.numerics.scaling import directions
 from lloydformer.plans.contract import Plan

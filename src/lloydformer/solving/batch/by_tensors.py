@@ -1,7 +1,6 @@
 """Many problems as tensors (b, n, d), on any device: every recipe that lowers."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.scaling import directions, middle
 from lloydformer.plans.assign import FarthestPoints
 from lloydformer.plans.contract import Plan, Step

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -11,6 +10,7 @@ from lloydformer.app.jobs.bench import cases, contenders, gpu
 from lloydformer.app.jobs.bench.contenders import CHUNKED, ELKAN, LLOYD, OURS, PASS, PRODUCTS
 from lloydformer.app.jobs.bench.measure import BenchCase, Contender, measure
 from lloydformer.engines.thread_pool import allowed_threads
+from lloydformer.fork_safety import cached_property
 from lloydformer.paper.provenance import provenance
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable, rows_in_table
 from lloydformer.estimators.base import Clusterer
+from lloydformer.fork_safety import cached_property
 
 # Rows of a sample. Silhouettes take the distances of all pairs: 32 MB in float64 for 2000 rows.
 SAMPLE_SIZE = 2000

@@ -87,7 +87,8 @@ class BatchProblem {
         for (int i = 0; i < n_; i++) reached[i] = sum += rows.weight(i);
         const auto last = std::lower_bound(reached.begin(), reached.end(), sum);
         const auto at = std::upper_bound(reached.begin(), reached.end(), fraction * sum);
-        return std::min(at, last) - reached.begin();
+        // Checked here: sums that are NaN or infinite have no order.
+        return std::min<int64_t>(std::min(at, last) - reached.begin(), n_ - 1);
     }
 
     /// The last assignment; undoes the centering of the centers. Returns the inertia.

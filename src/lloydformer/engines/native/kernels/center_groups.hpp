@@ -24,11 +24,11 @@ class CenterGroups {
         : d_(centers.d),
           size_(GROUP * ((centers.k + GROUP * most - 1) / (GROUP * most))),
           count_((centers.k + size_ - 1) / size_),
-          slots_(centers.k),
+          slots_(padded_slots(), 0),
           place_(centers.k),
           numbers_(int64_t(count_) * size_ * d_),
           squares_(count_ * size_, HUGE_SCORE<T> / 4) {
-        std::iota(slots_.begin(), slots_.end(), 0);
+        std::iota(slots_.begin(), slots_.begin() + centers.k, 0);
         split(centers, 0, centers.k);
         for (int s = 0; s < centers.k; s++) place_[slots_[s]] = s;
     }
@@ -37,10 +37,13 @@ class CenterGroups {
     int size() const { return size_; }  // slots of a group
     int of(int center) const { return place_[center] / size_; }
     int slot(int center) const { return place_[center]; }
+    /// The center of a slot, unused ones included: there is one for every slot that a search can
+    /// return, so nothing else has to check them. Where scores are NaN or infinite, an unused slot
+    /// may have the best one.
     int center(int slot) const { return slots_[slot]; }
 
     void pack(const PackedCenters<T>& centers) {
-        for (size_t s = 0; s < slots_.size(); s++) {
+        for (int s = 0; s < centers.k; s++) {
             T* to = &numbers_[int64_t(s / TOGETHER * TOGETHER) * d_ + s % TOGETHER];
             for (int f = 0; f < d_; f++) to[f * TOGETHER] = -2 * centers.row(slots_[s])[f];
             squares_[s] = centers.lowered[slots_[s]];
@@ -68,6 +71,11 @@ class CenterGroups {
     }
 
   private:
+    /// Slots of all groups, and of whole tiles of int8.hpp.
+    int padded_slots() const {
+        return (count_ * size_ + TILE_CENTERS - 1) / TILE_CENTERS * TILE_CENTERS;
+    }
+
     /// Splits slots [begin, end) along their widest feature until they fit in a group.
     void split(const PackedCenters<T>& centers, int begin, int end) {
         if (end - begin <= size_) return;
@@ -75,8 +83,8 @@ class CenterGroups {
         const int middle = begin + ((end - begin + size_ - 1) / size_ + 1) / 2 * size_;
         std::nth_element(slots_.begin() + begin, slots_.begin() + middle, slots_.begin() + end,
                          [&](int a, int b) {
-                             return std::make_pair(centers.row(a)[axis], a) <
-                                    std::make_pair(centers.row(b)[axis], b);
+                             return std::make_pair(order_of(centers.row(a)[axis]), a) <
+                                    std::make_pair(order_of(centers.row(b)[axis]), b);
                          });
         split(centers, begin, middle);
         split(centers, middle, end);
@@ -98,7 +106,7 @@ class CenterGroups {
     }
 
     int d_, size_, count_;
-    std::vector<int> slots_, place_;
+    std::vector<int> slots_, place_;    // center by slot, 0 for unused ones; slot by center
     std::vector<T> numbers_, squares_;  // packed as in PackedCenters; lowered
 };
 

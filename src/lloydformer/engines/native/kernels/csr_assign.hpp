@@ -50,7 +50,11 @@ class CsrSearch {
             several |= label >= 0 || (near & (near - 1)) != 0;
             label = first + __builtin_ctzll(near);
         }
-        return several ? settle(row) : label;
+        if (several) return settle(row);
+        // Here labels of sparse rows are checked, once for all kernels: where scores are NaN or
+        // infinite, no center may be near, or one of those that fill up the last vector. As
+        // integers, because comparisons of such numbers may give anything (-ffinite-math-only).
+        return unsigned(label) < unsigned(centers_.k) ? label : 0;
     }
 
     /// Computes the scores of one part of the centers, and stores them. Returns the smallest ones.

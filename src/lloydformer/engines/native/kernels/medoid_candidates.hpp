@@ -96,7 +96,7 @@ class MedoidCandidates {
                 if (!(mass > 0)) continue;
                 const double uniform = noise.uniform(number / 2, i)[number % 2];
                 const bool full = best.size() == count;
-                if (full && (1 - uniform) / mass > best[0].first) continue;  // -log u >= 1 - u
+                if (full && (1 - uniform) / mass > best[0].late) continue;  // -log u >= 1 - u
                 const Key key{-std::log(uniform) / mass, i};
                 if (full && !(key < best[0])) continue;
                 if (full) std::pop_heap(best.begin(), best.end()), best.pop_back();
@@ -109,12 +109,21 @@ class MedoidCandidates {
         std::sort(all.begin(), all.end());
         all.resize(std::min(count, all.size()));
         RowList rows;
-        for (const Key& key : all) rows.push_back(key.second);
+        for (const Key& key : all) rows.push_back(key.row);
         return rows;
     }
 
   private:
-    typedef std::pair<double, int32_t> Key;
+    /// A drawn row: the smallest `late` are drawn.
+    struct Key {
+        double late;
+        int32_t row;
+
+        bool operator<(const Key& other) const {
+            return std::make_pair(order_of(late), row) <
+                   std::make_pair(order_of(other.late), other.row);
+        }
+    };
 
     void collect(Range range, int place, bool next, RowList& found) const {
         typedef I<float> Places;
@@ -138,8 +147,8 @@ class MedoidCandidates {
     }
 
     static RowList first_of(const std::vector<T>& away, const RowList& list, size_t count) {
-        std::vector<std::pair<T, int32_t>> order(list.size());
-        for (size_t t = 0; t < list.size(); t++) order[t] = {away[t], list[t]};
+        std::vector<std::pair<decltype(order_of(T())), int32_t>> order(list.size());
+        for (size_t t = 0; t < list.size(); t++) order[t] = {order_of(away[t]), list[t]};
         count = std::min(count, order.size());
         std::partial_sort(order.begin(), order.begin() + count, order.end());
         RowList rows(count);

@@ -99,20 +99,22 @@ class MedoidSearch {
         bool any = false;
         while (true) {
             const Exchange best = gains_.best(rows, count, list);
-            if (!(best.gain > LEAST * state.loss) || !swap_if_better(best)) return any;
+            if (best.row < 0 || !(best.gain > LEAST * state.loss) || !swap_if_better(best))
+                return any;
             any = true;
             if (list != nullptr) return any;
         }
     }
 
     /// Returns true if the loss fell. Where it did not, because gains are rounded, the table is
-    /// restored: so the search ends.
+    /// restored: so the search ends. Losses are compared by `order_of`, so that it also ends where
+    /// one of them is NaN.
     bool swap_if_better(const Exchange& best) {
         const int32_t row = state.medoids[best.place];
         const std::vector<MedoidCluster> clusters = state.clusters;
         const double loss = state.loss;
         state.swap(best.place, best.row);
-        if (state.loss < loss) return true;
+        if (order_of(state.loss) < order_of(loss)) return true;
         state.swap(best.place, row);
         state.clusters = clusters, state.loss = loss;
         return false;
@@ -136,15 +138,16 @@ class MedoidSearch {
     bool improve(int j) {
         state.clusters[j].changed = 0;
         const RowList near = nearest(j, LOCAL), list = candidates_.members(j, true);
-        return near.size() > 1 && exchange(near.data(), int(near.size()), &list);
+        const int count = int(std::min<size_t>(BATCH, near.size()));  // the others wait for a sweep
+        return count > 1 && exchange(near.data(), count, &list);
     }
 
     /// Clusters with the largest 2 log e + Gumbel noise.
     std::vector<int> draw_clusters(const Noise& noise, int count) const {
-        std::vector<std::pair<double, int>> order;
+        std::vector<std::pair<int64_t, int>> order;
         for (int j = 0; j < state.k(); j++) {
             const double e = state.clusters[j].error, u = noise.uniform(j / 2, 0)[j % 2];
-            if (e > 0) order.push_back({std::log(-std::log(u)) - 2 * std::log(e), j});
+            if (e > 0) order.push_back({order_of(std::log(-std::log(u)) - 2 * std::log(e)), j});
         }
         std::sort(order.begin(), order.end());
         order.resize(std::min<size_t>(count, order.size()));

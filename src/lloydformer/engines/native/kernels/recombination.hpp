@@ -21,9 +21,9 @@ class Merging {
           masses_(masses),
           count_(count),
           d_(d),
-          costs_(int64_t(count) * count, NEVER),
-          least_(count, NEVER),
-          partners_(count, 0),
+          costs_(int64_t(count) * count),
+          least_(count),
+          partners_(count, NONE),
           alive_(count, 1) {
         for (int a = 0; a < count; a++) {
             for (int b = a + 1; b < count; b++) at(a, b) = cost(a, b);
@@ -33,20 +33,26 @@ class Merging {
 
     /// Merges one pair, the first one of equal costs.
     void merge() {
-        const int a = int(std::min_element(least_.begin(), least_.end()) - least_.begin());
+        // Precondition: two centers are alive. Then the first of them has a partner, whatever the
+        // costs are: they may be infinite or NaN. So `a` and `b` are two centers that are alive.
+        int a = NONE;
+        for (int j = 0; j < count_; j++)
+            if (partners_[j] != NONE && (a == NONE || order_of(least_[j]) < order_of(least_[a])))
+                a = j;
         const int b = partners_[a];
         const double both = masses_[a] + masses_[b];
         for (int f = 0; f < d_ && both > 0; f++)
             row(a)[f] = (masses_[a] * row(a)[f] + masses_[b] * row(b)[f]) / both;
         masses_[a] = both;
-        alive_[b] = 0, least_[b] = NEVER;
+        alive_[b] = 0, partners_[b] = NONE;
         for (int j = 0; j < count_; j++)
             if (alive_[j] && j != a) at(std::min(a, j), std::max(a, j)) = cost(a, j);
         for (int j = 0; j < count_; j++) {
             if (!alive_[j]) continue;
             if (j == a || partners_[j] == a || partners_[j] == b)
                 find_partner(j);
-            else if (j < a && (at(j, a) < least_[j] || (at(j, a) == least_[j] && a < partners_[j])))
+            else if (j < a && std::make_pair(order_of(at(j, a)), a) <
+                                  std::make_pair(order_of(least_[j]), partners_[j]))
                 partners_[j] = a, least_[j] = at(j, a);
         }
     }
@@ -55,7 +61,7 @@ class Merging {
     double* row(int j) const { return centers_ + int64_t(j) * d_; }
 
   private:
-    static constexpr double NEVER = HUGE_SCORE<double>;
+    static constexpr int NONE = -1;  // no center after it is alive
 
     double& at(int a, int b) { return costs_[int64_t(a) * count_ + b]; }
 
@@ -69,9 +75,10 @@ class Merging {
     }
 
     void find_partner(int a) {
-        least_[a] = NEVER;
+        partners_[a] = NONE;
         for (int b = a + 1; b < count_; b++)
-            if (alive_[b] && at(a, b) < least_[a]) partners_[a] = b, least_[a] = at(a, b);
+            if (alive_[b] && (partners_[a] == NONE || order_of(at(a, b)) < order_of(least_[a])))
+                partners_[a] = b, least_[a] = at(a, b);
     }
 
     double *centers_, *masses_;

@@ -104,7 +104,7 @@ class Relocation {
             scores[j] = errors_[j] > 0 ? 2 * std::log(errors_[j]) -
                                              std::log(-std::log(noise.uniform(j / 2, 0)[j % 2]))
                                        : -HUGE_SCORE<double>;
-        return first_of(moves.moved, scores, [](double a, double b) { return a > b; });
+        return first_of(moves.moved, scores, [](int64_t a, int64_t b) { return a > b; });
     }
 
     /// The near half becomes the last cluster; the other one keeps its number.
@@ -136,15 +136,16 @@ class Relocation {
                                  second_less_first(block.row(r), packed, label, tried_.others[i]);
             });
         std::vector<int> candidates =
-            first_of(CANDIDATES, utility, [](double a, double b) { return a < b; });
+            first_of(CANDIDATES, utility, [](int64_t a, int64_t b) { return a < b; });
         std::sort(candidates.begin(), candidates.end());
         const Members members = members_of(candidates, tried_.labels);
         std::vector<double> costs(candidates.size());
         pool.run(int(candidates.size()),
                  [&](int c, int) { costs[c] = cost(candidates[c], members[c]); });
-        const double least = *std::min_element(costs.begin(), costs.end());
+        const size_t cheapest = std::min_element(costs.begin(), costs.end()) - costs.begin();
+        const double limit = costs[cheapest] + TIE * objective_;
         size_t best = 0;  // the first of equal costs, so that rounding does not choose
-        while (costs[best] > least + TIE * objective_) best++;
+        while (best < cheapest && costs[best] > limit) best++;
         std::vector<T> row(rows_.width);
         for (int64_t i : members[best]) {
             rows_.read(i, row.data());
@@ -207,8 +208,9 @@ class Relocation {
                                      Before before) {
         std::vector<int> order(numbers.size());
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int a, int b) { return before(numbers[a], numbers[b]); });
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+            return before(order_of(numbers[a]), order_of(numbers[b]));
+        });
         order.resize(std::min(count, order.size()));
         return order;
     }

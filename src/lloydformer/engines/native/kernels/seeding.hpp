@@ -120,7 +120,11 @@ class Seeding {
                 masses[number] = mass(distances, start, stop);
                 return;
             }
-            if (first) std::fill(distances + start, distances + stop, HUGE_SCORE<T>);
+            if (first) {
+                std::fill(distances + start, distances + stop, HUGE_SCORE<T>);
+                // No row is nearer to NaN: labels are indices, and not all of them are set below.
+                std::fill(labels + start, labels + stop, 0);
+            }
             PointBlock<T> block(rows_);
             const auto near = nearby(reach, distances, labels, {start, stop});
             each_block(near, block, [&](const int64_t* points, int count) {
@@ -274,7 +278,7 @@ class Seeding {
         const auto last = std::lower_bound(reached.begin(), reached.end(), sum);
         for (int t = 0; t < count; t++) {
             const auto at = std::upper_bound(reached.begin(), reached.end(), fractions[t] * sum);
-            drawn[t] = std::min(at, last) - reached.begin();
+            drawn[t] = std::min<int64_t>(std::min(at, last) - reached.begin(), rows_.n - 1);
         }
     }
 

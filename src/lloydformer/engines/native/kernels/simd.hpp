@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #if defined(__AVX512F__)
@@ -173,6 +174,17 @@ inline unsigned bits_at_most(V<double> a, V<double> b) {
 #else
     return bits(a <= b);
 #endif
+}
+
+/// An integer for each number, in the order of the numbers; 0 and -0 have the same one. NaN has its
+/// place in this order, which it has not in that of numbers: std::sort and std::nth_element would
+/// read and write outside of an array that holds one.
+template <class T>
+inline auto order_of(T number) {
+    typedef std::conditional_t<sizeof(T) == 4, int32_t, int64_t> Bits;
+    Bits bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return bits < 0 ? Bits(std::numeric_limits<Bits>::min() - bits) : bits;
 }
 
 /// Length of a row that is padded with zeros to whole vectors.

@@ -27,7 +27,9 @@ struct Units {
     int count = 1, height = 0;  // a unit has 2^height leaves
 
     /// `size`: numbers in a summary. It limits the number of units, each of which keeps a summary.
-    Units(int64_t rows, int64_t leaf, int64_t size) : rows(rows), leaf(std::min(leaf, rows)) {
+    /// Without rows there is one unit, which is empty.
+    Units(int64_t rows, int64_t leaf, int64_t size)
+        : rows(rows), leaf(std::max<int64_t>(1, std::min(leaf, rows))) {
         // 64 units keep a few threads busy to the end, though units differ in work; summaries of
         // all units take at most 16 MiB together.
         constexpr int64_t most_units = 64, most_numbers = 1 << 21;
@@ -50,7 +52,7 @@ struct Units {
 
   private:
     int64_t length() const { return leaf << height; }
-    int64_t number() const { return (rows + length() - 1) / length(); }
+    int64_t number() const { return std::max<int64_t>(1, (rows + length() - 1) / length()); }
 };
 
 /// Merges summaries along the tree, and keeps its buffers from one run to the next.

@@ -1,12 +1,12 @@
 """The result of `lloydformer.check`."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from lloydformer.circuits.stages import AnyRecipe
+from lloydformer.fork_safety import cached_property
 from lloydformer.paper.verify.checking.differences import FirstDifference, TrialOutcome
 from lloydformer.paper.verify.checking.report import (
     as_json_values,
