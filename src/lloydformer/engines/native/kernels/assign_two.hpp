@@ -28,33 +28,72 @@ struct BestTwo : BestScores<T> {
     }
 };
 
+/// The labels of a block that has been read, by scores with all centers. Prefetches `next`
+/// meanwhile.
+template <class T>
+inline void label_two(const Rows<T>& rows, PointBlock<T>& block, const PackedCenters<T>& centers,
+                      Prefetch next, int32_t (&labels)[P<T>], int32_t (&others)[P<T>]) {
+    BestTwo<T> found;
+    next.share_among(centers.k / TOGETHER);
+    by_eights(0, centers.k, [&](int first, auto count) {
+        V<T> s[count][2];
+        next.advance();
+        score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.lowered[first], s);
+        found.update(s, first);
+    });
+    for (int r = 0; r < P<T>; r++) {
+        labels[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
+        others[r] = static_cast<int32_t>(found.other[r / W<T>][r % W<T>]);
+    }
+    settle_ties(block, centers, rows.largest_square, found, labels);
+    for (int r = 0; r < block.count; r++)
+        if (labels[r] == others[r])
+            others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
+}
+
+/// `assign_two` by screening. Rows whose two best scores differ too little from the third are
+/// compared with all centers.
+template <class T, class Each>
+void assign_two_screened(const Rows<T>& rows, Range range, const PackedCenters<T>& centers,
+                         Each each) {
+    constexpr int MOST = ScreenedRows<T>::MOST;
+    ScreenedRows<T> screened(rows, centers, true);
+    PointBlock<T> block(rows), close(rows);
+    int32_t labels[MOST], others[MOST], close_labels[P<T>], close_others[P<T>];
+    int64_t left[MOST];
+    for (int64_t i = range.start; i < range.stop; i += MOST) {
+        const int count = int(std::min<int64_t>(MOST, range.stop - i));
+        screened.read(i, count);
+        screened.screen();
+        int n_left = 0;
+        for (int r = 0; r < count; r++)
+            if (!screened.label_two(r, labels[r], others[r])) left[n_left++] = i + r;
+        for (int c = 0; c < n_left; c += P<T>) {
+            close.gather(left + c, std::min(P<T>, n_left - c));
+            label_two(rows, close, centers, {}, close_labels, close_others);
+            for (int r = 0; r < close.count; r++)
+                labels[left[c + r] - i] = close_labels[r],
+                                     others[left[c + r] - i] = close_others[r];
+        }
+        for (int r = 0; r < count; r += P<T>) {
+            screened.fill(block, r, std::min(P<T>, count - r));
+            each(i + r, block, labels + r, others + r);
+        }
+    }
+}
+
 /// Calls each(first row number, block, labels, second labels) for the blocks of a range. The memory
 /// of `buffer` is used.
 template <class T, class Each>
 inline void assign_two(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
                        const PackedCenters<T>& centers, Each each) {
+    if (centers.int8 != nullptr && two_are_screened(rows.screening, centers.k, rows.d))
+        return assign_two_screened(rows, range, centers, each);
     PointBlock<T> block = std::move(buffer);
     int32_t labels[P<T>], others[P<T>];
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
-        BestTwo<T> found;
-        Prefetch next = rows.block(i + P<T>);
-        next.share_among(centers.k / TOGETHER);
-        by_eights(0, centers.k, [&](int first, auto count) {
-            V<T> s[count][2];
-            next.advance();
-            score<T, count>(block.lanes(), centers.d, centers.eight(first), &centers.lowered[first],
-                            s);
-            found.update(s, first);
-        });
-        for (int r = 0; r < P<T>; r++) {
-            labels[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
-            others[r] = static_cast<int32_t>(found.other[r / W<T>][r % W<T>]);
-        }
-        settle_ties(block, centers, rows.largest_square, found, labels);
-        for (int r = 0; r < block.count; r++)
-            if (labels[r] == others[r])
-                others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
+        label_two(rows, block, centers, rows.block(i + P<T>), labels, others);
         each(i, block, labels, others);
     }
     buffer = std::move(block);

@@ -62,6 +62,11 @@ class MedoidPartition : public MedoidTable<T> {
     bool weighted() const { return weights_.weighted(); }
     const Rows<T>& given() const { return weights_; }
 
+    /// True if distances are not known, and come from sums of squares.
+    bool computes_squares() const {
+        return rows.known(0) == nullptr && rows.metric != Metric::manhattan;
+    }
+
     /// These medoids and no others.
     void begin(const int32_t* chosen, int count) {
         medoids.assign(chosen, chosen + count);

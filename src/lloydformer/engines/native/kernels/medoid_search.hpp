@@ -229,6 +229,7 @@ void run_medoid_begin(Workspace<T>& work, Call& call) {
     auto& search = work.medoid_search;
     if (search == nullptr || search->state.rows.metric != metric)
         search = std::make_unique<MedoidSearch<T>>(work.pool, work.rows, metric);
+    if (search->state.computes_squares()) work.copy_for_exchanges();
     RowList chosen;
     for (int64_t j = 0; j < rows.shape[0]; j++) {
         Call::require(rows[j] >= 0 && rows[j] < work.rows.n, "medoids", "pass rows of the points");

@@ -76,7 +76,7 @@ struct Partition {
     template <class Each>
     Numbers assign(ThreadPool& pool, const Rows<T>& rows, int64_t more, Each each) {
         const std::vector<T> rounded(centers.begin(), centers.end());
-        const PackedCenters<T> packed(rounded.data(), k, d);
+        const PackedCenters<T> packed(rounded.data(), k, d, rows.screening);
         const int64_t size = int64_t(k) * (d + 2);
         Numbers found = fold(pool, rows, size + more, [&](Range unit) {
             rows.prefetch_after(unit.start, unit.stop);

@@ -127,10 +127,13 @@ class Relocation {
 
     /// Removes the center that costs the least, and moves the others to the means.
     void prune(ThreadPool& pool) {
+        // Without a choice of candidates nothing is computed for it.
+        const bool chosen = tried_.k > CANDIDATES;
         const Numbers utility = tried_.assign(
             pool, rows_, tried_.k,
             [&](double* useful, int64_t i, PointBlock<T>& block, int r,
                 const PackedCenters<T>& packed) {
+                if (!chosen) return;
                 const int label = tried_.labels[i];
                 useful[label] += rows_.weight(i) *
                                  second_less_first(block.row(r), packed, label, tried_.others[i]);
@@ -163,7 +166,10 @@ class Relocation {
         const int d = rows_.d;
         std::vector<double> sums(int64_t(tried_.k) * d), masses(tried_.k);
         std::vector<T> row(rows_.width);
-        for (int64_t i : rows) {
+        for (size_t m = 0; m < rows.size(); m++) {
+            const int64_t i = rows[m];
+            // The rows of a cluster are scattered in memory.
+            if (m + 4 < rows.size()) rows_.prefetch(rows[m + 4]);
             rows_.read(i, row.data());
             const double weight = rows_.weight(i);
             double* sum = &sums[int64_t(tried_.others[i]) * d];
@@ -241,8 +247,11 @@ void run_relocation(Workspace<T>& work, Call& call) {
                       int(call.integer("moved")), int(call.integer("draws"))};
     Call::require(moves.moved > 0, "moved", "pass a number above 0");
     Call::require(moves.draws > 0, "draws", "pass a number above 0");
+    const int k = int(centers.shape[0]);
+    work.copy_for_two_nearest(k + std::min(k, moves.moved));  // splits come first
+
     if (work.relocation == nullptr) work.relocation = std::make_unique<Relocation<T>>(work.rows);
-    const auto found = work.relocation->run(work.pool, centers, int(centers.shape[0]), moves);
+    const auto found = work.relocation->run(work.pool, centers, k, moves);
     call.results = {found.first, found.second};
 }
 

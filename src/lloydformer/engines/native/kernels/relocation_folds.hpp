@@ -54,6 +54,7 @@ void run_two_nearest(Workspace<T>& work, Call& call) {
     double* others[] = {call.out<double>("masses", "(k)", {k}),
                         call.out<double>("errors", "(k)", {k}),
                         call.out<double>("useful", "(k)", {k})};
+    work.copy_for_two_nearest(k);
     work.labels_written = true;
     const Numbers found = two_nearest(work.pool, work.rows, centers, labels, second, distances);
     auto next = found.begin() + int64_t(k) * d;

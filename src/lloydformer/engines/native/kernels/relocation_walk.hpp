@@ -111,6 +111,7 @@ void run_relocating_iterations(Workspace<T>& work, Call& call) {
                 .run(pool);
         objectives[w] = relocation.measure(pool, at, int(k), masses + w * k);
     };
+    work.copy_for_two_nearest(int(k + std::min<int64_t>(k, moves.moved)));
     if (b == 1) return walk(0, work.pool);
     work.pool.run(int(b), [&](int w, int) {
         ThreadPool alone(1);

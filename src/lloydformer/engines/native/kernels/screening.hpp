@@ -11,20 +11,39 @@
 // `Int8Centers::lowered`; for those of x and of the center i with the least upper bound U, which
 // has |c_i|^2 <= (|x| + |x - c_i|)^2 <= 4 |x|^2 + 2 max(U, 0), `most_score` adds them to U. The
 // nearest center is never ruled out, so labels are those of assign.hpp, bit for bit.
+//
+// Where the two nearest centers are wanted, U is the second least of the upper bounds, of two
+// different centers. The second is chosen by lowered scores in T (assign_two.hpp), so a center is
+// ruled out only if its lowered score is above those of two others. With u the unit of `ScoreError`
+// and D = S + |x|^2 that is so if
+//
+//     D_j - 2 (2 u |c_j|^2) - u |x|^2  >  D_U + u |x|^2,    |c_j|^2 <= 2 |x|^2 + 2 D_j,
+//
+// which follows from D_j (1 - 8 u) > D_U + 10 u |x|^2 and, as u is below 1/72, from
+// S_j > U + 9 u U + 20 u |x|^2; what products lose that underflow is added as well.
 #pragma once
+
+#include <optional>
 
 #include "centers.hpp"
 
 namespace lloydformer::ISA {
 
-/// Candidates for the nearest center of each row of a block.
+/// Says that the two nearest centers are wanted: by scores in T with this error, a share of squares
+/// and what is lost when products underflow.
+struct TwoNearest {
+    float share, tiny;
+};
+
+/// Candidates for the nearest center of each row of a block, or for the two nearest ones.
 class Screen {
   public:
     static constexpr int ROWS = 96;  // of a block: whole tiles, and whole blocks of points
     static constexpr int MOST = 64;  // candidates of a row; with more of them it is not screened
 
-    explicit Screen(const Int8Centers& centers)
+    explicit Screen(const Int8Centers& centers, std::optional<TwoNearest> two = std::nullopt)
         : centers_(centers),
+          two_(two),
           // A part of the centers stays in the second cache while all rows of a block pass, half of
           // 1 MiB. Its lower bounds for a tile of rows fit in there as well.
           part_(std::min(centers.tiles,
@@ -178,27 +197,84 @@ class Screen {
         }
     };
 
+    /// No score of some tiles above it is the least one.
+    float limit(const float* least, const int32_t* sums, const Int8Row& row, Shared most, int first,
+                int last) const {
+        V<float> lowest = load(least);
+        for (int t = 1; t < last - first; t++)
+            lowest = min<float>(lowest, load(least + t * W<float>));
+        const int t = find_tile(least, last - first, ISA::least<float>(lowest));
+        V<float> upper = splat(Int8Centers::FILLER);
+        add_uppers(sums, row, most, first, t,
+                   [&](V<float> next) { upper = min<float>(upper, next); });
+        const float length = row.scale * (row.norm + row.error);
+        return most_score(ISA::least<float>(upper), length * length);
+    }
+
+    /// No score of some tiles above it is one of the two least ones. The upper bounds are those of
+    /// the tiles in which the two least lower bounds are.
+    float second_limit(const float* least, const int32_t* sums, const Int8Row& row, Shared most,
+                       int first, int last) const {
+        TwoLeast lows, uppers;
+        for (int t = 0; t < last - first; t++) lows.add(load(least + t * W<float>));
+        const int t = find_tile(least, last - first, lows.least());
+        const int other = find_tile(least, last - first, lows.second(), t);
+        for (int tile : {t, other}) {
+            add_uppers(sums, row, most, first, tile, [&](V<float> next) { uppers.add(next); });
+            if (other == t) break;
+        }
+        const float upper = uppers.second(), length = row.scale * (row.norm + row.error);
+        const float square = length * length;
+        return most_score(upper, square) + two_->share * (9 * std::abs(upper) + 20 * square) +
+               two_->tiny;
+    }
+
+    /// The two least of some numbers.
+    struct TwoLeast {
+        V<float> best = splat(Int8Centers::FILLER), next = best;
+
+        void add(V<float> numbers) {
+            next = min<float>(next, max<float>(best, numbers));
+            best = min<float>(best, numbers);
+        }
+
+        float least() const { return ISA::least<float>(best); }
+
+        float second() const {
+            const unsigned at = bits_at_most(best, splat(least()));
+            if (at == 0) return Int8Centers::FILLER;  // NaN
+            V<float> others = best;
+            others[__builtin_ctz(at)] = next[__builtin_ctz(at)];
+            return ISA::least<float>(others);
+        }
+    };
+
+    /// The first tile but `without` with a lower bound of at most `low`. If the caller's rows
+    /// change meanwhile there may be none: numbers from them are no indices unless they are
+    /// checked.
+    static int find_tile(const float* least, int count, float low, int without = -1) {
+        for (int t = 0; t < count; t++)
+            if (t != without && bits_at_most(load(least + t * W<float>), splat(low)) != 0) return t;
+        return std::max(without, 0);
+    }
+
+    /// Calls add(upper bounds) for the vectors of centers of a tile.
+    template <class Add>
+    void add_uppers(const int32_t* sums, const Int8Row& row, Shared most, int first, int t,
+                    Add add) const {
+        const Terms terms(centers_, (first + t) * TILE_CENTERS, most);
+        for (int v = 0; v < TILE_VECTORS; v++)
+            add(terms.low(sums + t * TILE_CENTERS, v, row.scale) + 2 * row.scale * terms.gap[v]);
+    }
+
     /// Adds the centers of some tiles that may be the nearest of row r.
     void collect(Found& found, int r, const Int8Row& row, Shared most, int first, int last) {
         const float* least = &least_[r * part_ * W<float>];
         const int32_t* sums = &sums_[r * part_ * TILE_CENTERS];
-        V<float> lowest = load(least);
-        for (int t = 1; t < last - first; t++)
-            lowest = min<float>(lowest, load(least + t * W<float>));
-        const float low = ISA::least<float>(lowest), length = row.scale * (row.norm + row.error);
-        // The tile that has it. If the caller's rows change meanwhile there may be none: numbers
-        // from them are no indices unless they are checked.
-        int t = 0;
-        while (t + 1 < last - first && bits_at_most(load(least + t * W<float>), splat(low)) == 0)
-            t++;
-        const Terms terms(centers_, (first + t) * TILE_CENTERS, most);
-        V<float> upper = splat(Int8Centers::FILLER);
-        for (int v = 0; v < TILE_VECTORS; v++)
-            upper = min<float>(upper, terms.low(sums + t * TILE_CENTERS, v, row.scale) +
-                                          2 * row.scale * terms.gap[v]);
-        found.most = std::min(found.most, most_score(ISA::least<float>(upper), length * length));
+        found.most = std::min(found.most, two_ ? second_limit(least, sums, row, most, first, last)
+                                               : limit(least, sums, row, most, first, last));
         const V<float> limit = splat(found.most);
-        for (t = 0; t < last - first; t++) {
+        for (int t = 0; t < last - first; t++) {
             if (bits_at_most(load(least + t * W<float>), limit) == 0) continue;
             const int j = (first + t) * TILE_CENTERS;
             const Terms terms(centers_, j, most);
@@ -213,6 +289,7 @@ class Screen {
     }
 
     const Int8Centers& centers_;
+    const std::optional<TwoNearest> two_;
     int part_;  // tiles
     const uint8_t* bytes_ = nullptr;
     int stride_ = 0;
@@ -253,10 +330,11 @@ class ScreenedRows {
   public:
     static constexpr int MOST = Screen::ROWS;
 
-    ScreenedRows(const Rows<T>& rows, const PackedCenters<T>& centers)
+    /// two: the two nearest centers are wanted.
+    ScreenedRows(const Rows<T>& rows, const PackedCenters<T>& centers, bool two = false)
         : rows_(rows),
           centers_(centers),
-          screen_(*centers.int8),
+          screen_(*centers.int8, two ? std::optional(two_nearest(centers)) : std::nullopt),
           exact_(rows),
           stride_(padded<float>(rows.d)) {
         if (rows.int8 != nullptr) {
@@ -275,6 +353,16 @@ class ScreenedRows {
 
     /// Finds the labels of the block. Precondition: its numbers are finite.
     void label(int32_t* labels) {
+        screen();
+        for (int r = 0; r < count_; r++)
+            labels[r] = screen_.count(r) == 1
+                            ? screen_.candidates(r)[0]
+                            : nearest_candidate(row(r), centers_, screen_.candidates(r),
+                                                screen_.count(r), [&] { return exact(r); });
+    }
+
+    /// Finds candidates for the rows of the block. Precondition: its numbers are finite.
+    void screen() {
         const double unit = centers_.int8->unit;
         for (int r = 0; r < count_; r++)
             rounded_[r] = rows_.int8 != nullptr ? rows_.int8->row(start_ + r, unit)
@@ -284,11 +372,38 @@ class ScreenedRows {
             screen_.run(rows_.int8->bytes_of(start_), rows_.int8->stride, rounded_, count_);
         else
             screen_.run(bytes_.data(), stride_, rounded_, count_);
-        for (int r = 0; r < count_; r++)
-            labels[r] = screen_.count(r) == 1
-                            ? screen_.candidates(r)[0]
-                            : nearest_candidate(row(r), centers_, screen_.candidates(r),
-                                                screen_.count(r), [&] { return exact(r); });
+    }
+
+    /// Finds the nearest and the second nearest center of row r. Returns false where rounding
+    /// decides which centers have the two best scores (assign_two.hpp).
+    bool label_two(int r, int32_t& label, int32_t& other) {
+        const int count = screen_.count(r);
+        const int32_t* all = screen_.candidates(r);
+        if (count < 2) return false;
+        const T* x = row(r);
+        const T square = dot(x, x, centers_.width), slack = 2 * centers_.error.row(square);
+        // Lowered scores, and by how much a true score may be above: errors of centers.hpp. Scores
+        // in the order of `add_products` have these bounds as well.
+        T scores[Screen::MOST], errors[Screen::MOST];
+        int a = -1, b = -1;  // places of the two best
+        for (int c = 0; c < count; c++) {
+            scores[c] = centers_.lowered[all[c]] - 2 * dot(x, centers_.row(all[c]), centers_.width);
+            errors[c] = 2 * centers_.error.center(centers_.squares[all[c]]);
+            if (a < 0 || scores[c] < scores[a])
+                b = a, a = c;
+            else if (b < 0 || scores[c] < scores[b])
+                b = c;
+        }
+        const T most = std::max(scores[a] + errors[a], scores[b] + errors[b]) + 2 * slack;
+        for (int c = 0; c < count; c++)
+            if (c != a && c != b && scores[c] - errors[c] <= most) return false;
+        if (scores[b] - scores[a] - errors[a] <= slack) {
+            ExactSearch<T> search(exact(r), centers_, square);
+            search.compare(all[std::min(a, b)]), search.compare(all[std::max(a, b)]);
+            if (search.nearest == all[b]) std::swap(a, b);
+        }
+        label = all[a], other = all[b];
+        return true;
     }
 
     /// Row r of the block, padded; valid until the next call.
@@ -307,6 +422,11 @@ class ScreenedRows {
     }
 
   private:
+    static TwoNearest two_nearest(const PackedCenters<T>& centers) {
+        const double unit = centers.int8->unit, lost = 2 * double(centers.error.tiny) * unit * unit;
+        return {float(centers.error.unit), float(std::min(lost, 0x1p100))};
+    }
+
     const double* exact(int r) { return exact_.read(start_ + r, centers_.centered()); }
 
     const Rows<T>& rows_;

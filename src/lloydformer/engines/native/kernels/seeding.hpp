@@ -6,6 +6,7 @@
 // copy of the rows in int8, candidates that its products rule out; nothing would have changed.
 #pragma once
 
+#include "candidate_screen.hpp"
 #include "workspace.hpp"
 
 namespace lloydformer::ISA {
@@ -20,78 +21,6 @@ inline void distances_to(const T* lanes, int d, const T* center, V<T> (&away)[2]
             away[h] += apart * apart;
         }
 }
-
-/// Finds the candidates that may be nearer to a row than its seed, by products in int8.
-template <class T>
-class CandidateScreen {
-  public:
-    static constexpr int ROWS = 8;  // at a time: as many sums hide how long an addition takes
-
-    /// Precondition: at most TILE_CENTERS candidates.
-    CandidateScreen(const Int8Rows& rows, const T* candidates, int m, int d)
-        : rows_(rows),
-          m_(m),
-          centers_(candidates, m, d, d),
-          // Distances in T have a relative error of d + 2 roundings, and squares that underflow
-          // lose at most the smallest normal number each.
-          up_(1 + (d + 8) * double(std::numeric_limits<T>::epsilon())),
-          tiny_((d + 8) * double(std::numeric_limits<T>::min())) {}
-
-    /// Calls near(position, candidate) for rows of a list and candidates that may be nearer to them
-    /// than `distances`, in the order of the positions.
-    template <class Near>
-    void run(const std::vector<int64_t>& list, const T* distances, Near near) const {
-        int64_t numbers[ROWS];
-        const uint8_t* bytes[ROWS];
-        for (size_t p = 0; p < list.size(); p += ROWS) {
-            const int count = int(std::min<size_t>(ROWS, list.size() - p));
-            for (int r = 0; r < ROWS; r++) {
-                numbers[r] = list[p + std::min(r, count - 1)];
-                bytes[r] = rows_.bytes_of(numbers[r]);
-            }
-            for (size_t next = p + 2 * ROWS; next < std::min(p + 3 * ROWS, list.size()); next++)
-                __builtin_prefetch(rows_.bytes_of(list[next]));
-            for (int v = 0; v * W<float> < m_; v++) {
-                I<float> sums[ROWS];
-                if (centers_.fast)
-                    multiply_rows<true>(bytes, centers_, 0, v, sums);
-                else
-                    multiply_rows<false>(bytes, centers_, 0, v, sums);
-                for (int r = 0; r < count; r++)
-                    for (unsigned found = compare(numbers[r], distances[numbers[r]], v, sums[r]);
-                         found != 0; found &= found - 1)
-                        near(int64_t(p) + r, v * W<float> + __builtin_ctz(found));
-            }
-        }
-    }
-
-  private:
-    /// One bit for each candidate of a vector. A score is the squared distance less |x|^2, so a
-    /// candidate is farther than d^2 if the lower bound of its score (screening.hpp) is above
-    /// d^2 - |x|^2 and what covers the rounding.
-    unsigned compare(int64_t i, T distance, int v, I<float> sums) const {
-        const int j = v * W<float>;
-        const unsigned candidates = ALL >> std::max(0, j + W<float> - m_);
-        const Int8Row row = rows_.row(i, centers_.unit);
-        const double square = rows_.square(i, centers_.unit),
-                     now = (double(distance) * up_ + tiny_) * centers_.unit * centers_.unit;
-        if (!(row.scale < 0x1p40f) || !(now < 0x1p100)) return candidates;
-        const double share = 32 * double(Int8Centers::ROUNDING);
-        const float limit = float(now - square + share * (now + square) + 0x1p-100);
-        const V<float> gap =
-            row.error * load(&centers_.norm[j]) + row.norm * load(&centers_.error[j]);
-        const V<float> low =
-            load(&centers_.lowered[j]) -
-            row.scale * (__builtin_convertvector(sums, V<float>) * load(&centers_.step[j]) + gap);
-        return bits_at_most(low, splat(limit)) & candidates;
-    }
-
-    static constexpr unsigned ALL = (1u << (W<float> - 1)) * 2 - 1;
-    const Int8Rows& rows_;
-    int m_;
-    Int8Centers centers_;
-    double up_, tiny_;
-};
 
 /// The seeds so far. A point keeps its seed if the new seed is at least twice as far from that seed
 /// as the point is, so only points near a new seed are compared with it. `labels` hold the number
@@ -194,9 +123,11 @@ class Seeding {
   private:
     // Seeds from which on candidates are screened: before, each is the nearest of many rows.
     static constexpr int64_t FEW_SEEDS = 8;
+    // Candidates that are screened together: with more, lists of rows would take too much memory.
+    static constexpr int MOST_CANDIDATES = TILE_CENTERS;
 
     bool is_screened(int m) const {
-        return rows_.int8 != nullptr && m <= TILE_CENTERS &&
+        return rows_.int8 != nullptr && m <= MOST_CANDIDATES &&
                int64_t(seeds_.size()) >= FEW_SEEDS * rows_.d;
     }
 
@@ -213,7 +144,10 @@ class Seeding {
             return [&, block = PointBlock<T>(rows_)](Numbers& gain, Range leaf) mutable {
                 const auto near = nearby(reach, distances, labels, leaf);
                 std::vector<std::vector<int64_t>> places(m);
-                screen.run(near, distances, [&](int64_t p, int c) { places[c].push_back(p); });
+                screen.run(
+                    int64_t(near.size()), [&](int64_t p) { return near[p]; },
+                    [&](int64_t i) { return distances[i]; },
+                    [&](int64_t p, int c) { places[c].push_back(p); });
                 for (int c = 0; c < m; c++) {
                     const T* candidate = candidates + int64_t(c) * rows_.d;
                     RowsNearer& found = nearer_[leaf.start / rows_.leaf][c];

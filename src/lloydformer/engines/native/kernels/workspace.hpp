@@ -62,6 +62,16 @@ struct Workspace {
         if (is_screened(rows.screening, k, rows.d)) copy_to_int8();
     }
 
+    /// The same if the two nearest centers are wanted.
+    void copy_for_two_nearest(int k) {
+        if (two_are_screened(rows.screening, k, rows.d)) copy_to_int8();
+    }
+
+    /// The same for candidates of medoids.
+    void copy_for_exchanges() {
+        if (exchanges_are_screened(rows.screening, rows.d)) copy_to_int8();
+    }
+
     /// The same for candidates of seeds.
     void copy_for_seeding() {
         if (seeds_are_screened(rows.screening, rows.d)) copy_to_int8();
