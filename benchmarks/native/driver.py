@@ -209,7 +209,7 @@ MUTANTS = {
         "that screening changes",
     ),
     "scale of another row": Mutant(
-        "seeding.hpp",
+        "candidate_screen.hpp",
         "const Int8Row row = rows_.row(i, centers_.unit);",
         "const Int8Row row = rows_.row(i / 2, centers_.unit);",
         "that screening changes",

@@ -299,8 +299,8 @@ inline bool seeds_are_screened(Screening screening, int d) {
 }
 
 /// True if the two nearest of k centers are found by screening. More centers than for one stay
-/// candidates: by user time of whole fits (n 50,000, Zen 5) it is slower at d 64 and k 100, as fast
-/// at d 64 and k 300, and more than twice as fast at d 256 and k 300.
+/// candidates: by user time of whole fits (Zen 5) it is slower at d 64 and k 100, hardly matters
+/// at d 64 and k 300, and saves 7 to 17 % at d 256 and k 300.
 inline bool two_are_screened(Screening screening, int k, int d) {
     return is_screened(screening, k, d) &&
            (screening == Screening::always || int64_t(k) * d >= 1 << 15);
