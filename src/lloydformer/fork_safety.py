@@ -24,7 +24,7 @@ else:
 
         The lock of Python 3.11 belongs to the class: a thread that finds the ends of its own data
         would keep all others, and a forked child for ever, from finding those of theirs. Two
-        threads may compute the same value; both then get that of the first.
+        threads may compute the same value; that of the last one stays.
         """
 
         def __init__(self, compute: Callable[[Any], Any]) -> None:
@@ -37,7 +37,9 @@ else:
             # Python looks into the instance first, so this runs only until the value is there.
             if instance is None:
                 return self
-            return vars(instance).setdefault(self._name, self._compute(instance))
+            # Written in any case: computing may have cached the value of `super()` by this name.
+            value = vars(instance)[self._name] = self._compute(instance)
+            return value
 
 
 # Packages whose modules a fit imports when it first needs them, scikit-learn also inside of `fit`.
