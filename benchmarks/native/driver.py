@@ -95,8 +95,8 @@ MUTANTS = {
     ),
     "first center pruned": Mutant(
         "relocation.hpp",
-        "while (costs[best] > least + TIE * objective_) best++;",
-        "(void)least;",
+        "while (best < cheapest && costs[best] > limit) best++;",
+        "(void)limit;",
         "a relocation does not find two blobs without a center",
     ),
     "nearest point as refill": Mutant(
@@ -119,8 +119,8 @@ MUTANTS = {
     ),
     "ties of sparse rows by rounding": Mutant(
         "csr_assign.hpp",
-        "return several ? settle(row) : label;",
-        "return label;",
+        "if (several) return settle(row);",
+        "(void)several;",
         "not the nearest center of a sparse row",
     ),
     "sparse rows in the wrong group": Mutant(

@@ -28,7 +28,9 @@ def test_every_table_of_the_page_is_the_one_of_its_result():
 
 
 def test_every_question_has_its_place_on_the_page():
-    assert re.findall(r"<!-- table of (\w+) -->", PAGE) == [f"bench_{name}" for name in QUESTIONS]
+    assert re.findall(r"<!-- table of (bench_\w+) -->", PAGE) == [
+        f"bench_{name}" for name in QUESTIONS
+    ]
 
 
 def test_another_number_makes_another_page(tmp_path):

@@ -162,22 +162,11 @@ ELKAN = estimator_contender(
 )
 
 
-def _to_int8(array: np.ndarray) -> torch.Tensor:
-    """Return numbers scaled to [-127, 127] and rounded: how much time their products take."""
-    return torch.from_numpy(np.rint(array * (127 / np.abs(array).max())).astype(np.int8))
-
-
 PASS = Contender("lloydformer", "lloydformer", {"pass": prepare_pass})
 PRODUCTS = (
     Contender("sgemm of NumPy", "numpy", {"pass": partial(prepare_product, np.matmul, np.asarray)}),
     Contender(
         "sgemm of torch", "torch", {"pass": partial(prepare_product, torch.mm, torch.from_numpy)}
-    ),
-    # Private, and the only product of int8 on a CPU that torch has (by oneDNN, with VNNI).
-    Contender(
-        "int8 product of torch",
-        "torch",
-        {"pass": partial(prepare_product, torch._int_mm, _to_int8)},
     ),
 )
 

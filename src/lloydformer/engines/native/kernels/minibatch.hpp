@@ -27,26 +27,19 @@ class BatchLeaf {
   public:
     /// `from`: all rows. n: those of a leaf at most.
     BatchLeaf(const Rows<T>& from, int64_t n)
-        : from_(from),
-          copied_(n * from.d),
-          row_(from.width),
-          rows(copied_.data(), n, from.d, n, nullptr, nullptr, nullptr, nullptr, false),
-          block(rows) {
-        rows.largest_square = from.largest_square;
-    }
+        : from_(from), copied_(n * from.d), rows(from, copied_.data(), n), block(rows) {}
 
-    /// Reads rows by their numbers.
+    /// Reads rows by their numbers, as they are stored: the exact comparison needs their digits.
     void read(const int64_t* numbers, int64_t count) {
         for (int64_t i = 0; i < count; i++) {
             if (i + 8 < count) from_.prefetch(numbers[i + 8]);
-            from_.read(numbers[i], row_.data());
-            std::copy_n(row_.data(), from_.d, &copied_[i * from_.d]);
+            from_.copy(numbers[i], &copied_[i * from_.d]);
         }
     }
 
   private:
     const Rows<T>& from_;
-    std::vector<T> copied_, row_;
+    std::vector<T> copied_;
 
   public:
     Rows<T> rows;

@@ -87,6 +87,25 @@ class Rows {
         for (int l = 0; l < W<T>; l++) is_feature_[l] = d - (width - W<T>) > l ? -1 : 0;
     }
 
+    /// Other rows that are transformed like `like`: n of them, without weights.
+    Rows(const Rows& like, const T* points, int64_t n)
+        : n(n),
+          leaf(n),
+          d(like.d),
+          width(like.width),
+          largest_square(like.largest_square),
+          screening(like.screening),
+          points_(points),
+          weights_(nullptr),
+          directions_(like.directions_),
+          divide_(like.divide_),
+          mapped_(false),
+          scaled_(like.scaled_),
+          origin_(like.origin_),
+          shift_(like.shift_),
+          factor_(like.factor_),
+          is_feature_(like.is_feature_) {}
+
     const int64_t n, leaf;  // rows in all, and in a leaf of the tree of sums
     const int d, width;     // features, and these padded to whole vectors
     T largest_square = 0;   // upper bound of |x|^2
@@ -185,6 +204,9 @@ class Rows {
 
     bool directions() const { return directions_; }
     T origin(int f) const { return origin_[f]; }
+
+    /// Copies row i as it is stored, without the transformation.
+    void copy(int64_t i, T* out) const { std::copy_n(points_ + i * d, d, out); }
 
     /// The rows in the memory of the caller; null if they are scaled or divided by their norms.
     const T* stored() const { return scaled_ || divide_ ? nullptr : points_; }
