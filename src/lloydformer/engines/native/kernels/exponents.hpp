@@ -34,7 +34,7 @@ inline V<T> exponential(V<T> x, T lowest = LOWEST<T>) {
     const I<T> gone = x < splat(lowest);
     x = max<T>(x, splat(lowest));
     V<T> n = x * T(1.4426950408889634) + magic;  // the addition rounds to a whole number
-    const I<T> power = ((I<T>)n - (I<T>)splat(magic) + bias) << mantissa;
+    const U<T> power = ((U<T>)n - (U<T>)splat(magic) + bias) << mantissa;
     n -= magic;
     const V<T> r = (x - n * high) - n * low;
     V<T> series = splat(T(inverse_factorial(terms)));
@@ -70,11 +70,11 @@ template <class T>
 inline V<T> faint_power(V<T> x, T level = 0) {
     constexpr bool single = sizeof(T) == sizeof(float);
     constexpr T magic = single ? T(12582912.0) : T(6755399441055744.0);  // 1.5 * 2^mantissa
-    typedef std::conditional_t<single, int32_t, int64_t> Bits;
+    typedef std::conditional_t<single, uint32_t, uint64_t> Bits;
     x = max<T>(x, splat(level + FAINT<T>));
     const V<T> n = x + magic;  // the addition rounds to a whole number
-    const I<T> power = (I<T>)n - Bits(level);
-    return (V<T>)((I<T>)near_power(x - (n - magic)) + (power << (single ? 23 : 52)));
+    const U<T> power = (U<T>)n - Bits(int64_t(level));
+    return (V<T>)((U<T>)near_power(x - (n - magic)) + (power << (single ? 23 : 52)));
 }
 
 /// log x for positive x that are not denormal: x is 2^n m with m near 1, and log m the series
@@ -83,10 +83,10 @@ template <class T>
 inline V<T> logarithm(V<T> x) {
     constexpr bool single = sizeof(T) == sizeof(float);
     constexpr int terms = single ? 5 : 11, mantissa = single ? 23 : 52;
-    typedef std::conditional_t<single, int32_t, int64_t> Bits;
+    typedef std::conditional_t<single, uint32_t, uint64_t> Bits;
     constexpr Bits root = single ? Bits(0x3f3504f3) : Bits(0x3fe6a09e667f3bcdLL);  // of 1/2
-    const I<T> power = ((I<T>)x - root) >> mantissa;
-    const V<T> m = (V<T>)((I<T>)x - (power << mantissa));
+    const I<T> power = (I<T>)((U<T>)x - root) >> mantissa;
+    const V<T> m = (V<T>)((U<T>)x - ((U<T>)power << mantissa));
     const V<T> s = (m - T(1)) / (m + T(1)), square = s * s;
     V<T> series = splat(T(1.0 / (2 * terms + 1)));
 #pragma GCC unroll 12

@@ -90,7 +90,7 @@ inline Int8Row round_to_int8(const float* row, int width, uint8_t* out) {
     const float scale = std::max(-least<float>(-most) / 127, 0x1p-100f), per = 1 / scale;
     // Adding 1.5 * 2^23 rounds to a whole number, which the last bits then hold.
     constexpr float magic = 0x1.8p23f;
-    constexpr int32_t magic_bits = 0x4B400000;
+    constexpr uint32_t magic_bits = 0x4B400000;
     V<float> errors{}, squares{};
     for (int f = 0; f < width; f += W<float>) {
         const V<float> x = load(row + f), rounded = x * per + magic, q = rounded - magic;
@@ -99,7 +99,7 @@ inline Int8Row round_to_int8(const float* row, int width, uint8_t* out) {
         errors += away * away;
         squares += q * q;
         const Bytes bytes =
-            __builtin_convertvector((I<float>)rounded - magic_bits + ROW_OFFSET, Bytes);
+            __builtin_convertvector((U<float>)rounded - magic_bits + ROW_OFFSET, Bytes);
         std::memcpy(out + f, &bytes, sizeof bytes);
     }
     // The sums have a relative error of at most (width / W + 8) u; 2^-24 |x|, below

@@ -34,19 +34,24 @@ struct Simd;
 template <>
 struct Simd<float> {
     typedef float V __attribute__((vector_size(LANE_BYTES)));
-    typedef int32_t I __attribute__((vector_size(LANE_BYTES)));  // masks and indices
+    typedef int32_t I __attribute__((vector_size(LANE_BYTES)));   // masks and indices
+    typedef uint32_t U __attribute__((vector_size(LANE_BYTES)));  // bits of V
 };
 
 template <>
 struct Simd<double> {
     typedef double V __attribute__((vector_size(LANE_BYTES)));
     typedef int64_t I __attribute__((vector_size(LANE_BYTES)));
+    typedef uint64_t U __attribute__((vector_size(LANE_BYTES)));
 };
 
 template <class T>
 using V = typename Simd<T>::V;
 template <class T>
 using I = typename Simd<T>::I;
+/// Bits that are added and subtracted. Unsigned, as those of NaN may overflow.
+template <class T>
+using U = typename Simd<T>::U;
 template <class T>
 constexpr int W = LANE_BYTES / sizeof(T);
 template <class T>
