@@ -123,14 +123,15 @@ def prepare_faiss_search(problem: BenchProblem) -> TimedCall:
 
 def prepare_pass(problem: BenchProblem) -> TimedCall:
     """Return one pass of the native engine: labels, sums and masses, without bounds."""
-    points = torch.from_numpy(problem.points)
-    blocks = TensorBlocks(points, given_origin=torch.zeros_like(points[0]))
+    # With their own origin, as in a fit: seen from far away, bounds of rounding rule out little.
+    blocks = TensorBlocks(torch.from_numpy(problem.points))
+    centers = blocks.layout.to_row_units(torch.from_numpy(problem.start)).to(blocks.dtype)
     opened = ExitStack()
     session = opened.enter_context(Native(bounded=False).open(blocks))
 
     def run(seed: int, opened: ExitStack = opened) -> Fitted:  # the session closes with this call
         session.forget()
-        session.fold(NearestSums(torch.from_numpy(problem.start)))
+        session.fold(NearestSums(centers))
         return Fitted(problem.start, 1, session.labels().numpy())
 
     return run
