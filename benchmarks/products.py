@@ -42,7 +42,8 @@ def main() -> None:
             for case in cases
         }
     settings = {"threads": THREADS, "repeats": REPEATS, "seed": 0}
-    save("products", {"settings": settings, "provenance": provenance("torch"), "rows": rows})
+    about = {"question": "products", "settings": settings, "provenance": provenance("torch")}
+    save("products", {**about, "rows": rows})
 
 
 if __name__ == "__main__":
