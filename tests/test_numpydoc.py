@@ -12,9 +12,10 @@ from numpydoc.validate import validate
 import lloydformer as lf
 from lloydformer import estimators
 from lloydformer.circuits import activations
+from lloydformer.fork_safety import cached_property
 
 MODULES = (lf, lf.recipes, lf.data, lf.learning, lf.nn, estimators, activations)
-METHODS = (types.FunctionType, classmethod, staticmethod, property, functools.cached_property)
+METHODS = (types.FunctionType, classmethod, staticmethod, property, cached_property)
 ALLOWED = {"ES01"}  # a summary that says all needs no second paragraph
 
 
