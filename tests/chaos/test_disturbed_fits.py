@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this
 def test_fits_end(what, amount, request):
     """Every fit ends, with a result or an error, and this process with it."""
     if what == "signals" and not request.config.getoption("--chaos"):
-        # One run of many did not end within 244 s, for an unknown reason: `make chaos` looks for it.
+        # One run of many did not end within 244 s, for an unknown reason.
         pytest.skip("Ctrl-C at random moments: in `make chaos` only, as it may wait for minutes")
     seconds, seed = amount(4, 600), random.randrange(10**6)
     paths = os.pathsep.join([str(SUPPORT), *(path for path in sys.path if path)])
