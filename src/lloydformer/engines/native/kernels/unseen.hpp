@@ -120,25 +120,44 @@ void run_labels(Workspace<T>& work, Call& call) {
     int32_t* labels = work.labels(call);
     const bool sums = call.has("spread");
     double* spread = sums ? call.out<double>("spread", "(k)", {centers.k}).data : nullptr;
-    const int64_t size = sums ? centers.k : 0;
-    const Units units(rows.n, rows.leaf, size);
-    std::vector<Squares<T>> seen(units.count);
-    const Numbers found = fold(work.pool, rows, size, [&](Range unit) {
-        rows.prefetch_after(unit.start, unit.stop);
-        Squares<T>& own = seen[unit.start / units.unit(0).stop];
-        return [&, reader = ExactReader<T>(rows)](Numbers& sum, Range leaf) mutable {
-            assign_unseen(rows, leaf, centers, own,
+    const Units units(rows.n, rows.leaf, sums ? centers.k : 0), ranges = units.without_sums();
+    std::vector<Squares<T>> seen(ranges.count);
+    // Leaves with many sums are long, and threads would wait for each other if rows were compared
+    // leaf by leaf: with 1000 centers and 784 features a leaf has 65,536 rows. Where leaves are
+    // short, labels and sums come from one pass over the rows.
+    const bool apart = !sums || (work.pool.size() > 1 && ranges.count > units.count);
+    if (apart)
+        work.pool.run(ranges.count, [&](int u, int) {
+            const Range range = ranges.unit(u);
+            rows.prefetch_after(range.start, range.stop);
+            assign_unseen(rows, range, centers, seen[u],
                           [&](int64_t i, PointBlock<T>& points, const int32_t* label) {
                               std::copy_n(label, points.count, labels + i);
-                              for (int r = 0; sums && r < points.count; r++)
-                                  sum[label[r]] +=
-                                      rows.weight(i + r) *
-                                      exact_square(rows, i + r, reader, centers, label[r]);
                           });
-        };
-    });
-    std::copy(found.begin(), found.end(), spread);
-    for (int u = 1; u < units.count; u++) seen[0].merge(seen[u]);
+        });
+    if (sums) {
+        const Numbers found = fold(work.pool, rows, centers.k, [&](Range unit) {
+            rows.prefetch_after(unit.start, unit.stop);
+            Squares<T>& own = seen[unit.start / units.unit(0).stop];
+            return [&, reader = ExactReader<T>(rows)](Numbers& sum, Range leaf) mutable {
+                const auto add = [&](int64_t i) {
+                    sum[labels[i]] +=
+                        rows.weight(i) * exact_square(rows, i, reader, centers, labels[i]);
+                };
+                if (apart) {
+                    for (int64_t i = leaf.start; i < leaf.stop; i++) add(i);
+                    return;
+                }
+                assign_unseen(rows, leaf, centers, own,
+                              [&](int64_t i, PointBlock<T>& points, const int32_t* label) {
+                                  std::copy_n(label, points.count, labels + i);
+                                  for (int r = 0; r < points.count; r++) add(i + r);
+                              });
+            };
+        });
+        std::copy(found.begin(), found.end(), spread);
+    }
+    for (int u = 1; u < ranges.count; u++) seen[0].merge(seen[u]);
     seen[0].report(call);
 }
 
@@ -231,7 +250,7 @@ void run_distances(Workspace<T>& work, Call& call) {
     const PackedCenters<T> centers = work.centers(call);
     T* out = call.out<T>("out", "(n, k)", {rows.n, centers.k});
     const bool halved = call.flag("halved");
-    const Units units(rows.n, rows.leaf, centers.k);
+    const Units units = Units(rows.n, rows.leaf, centers.k).without_sums();
     std::vector<Squares<T>> seen(units.count);
     work.pool.run(units.count, [&](int u, int) {
         const Range unit = units.unit(u);
