@@ -16,7 +16,7 @@ from lloydformer.plots.clusters import (
     principal_plane,
     silhouette_bands,
 )
-from lloydformer.plots.palette import INK, SIGNED, cluster_colour, ink_on
+from lloydformer.plots.palette import SIGNED, cluster_colour, ink_on
 from lloydformer.profiles.clustering import Clustering, open_clustering
 from lloydformer.profiles.words import format_number
 
@@ -31,6 +31,8 @@ MAX_CLUSTERS = 40  # clusters in bars and profiles: the largest
 MAX_PANELS = 9  # columns in the plot of profiles
 MAX_COLUMNS = 30  # columns in the heat map
 _MOST_NUMBERS = 150  # cells of a heat map that has numbers in them
+_ACROSS = 3  # panels of the plot of profiles that are beside each other
+_NEUTRAL = "#888888"  # of all rows; seen on white and on dark pages
 # Inches for a cluster that has a line of its own, and for everything around these lines.
 _LINE, _REST = 0.25, 0.9
 
@@ -105,48 +107,57 @@ def _name_lines(clustering: Clustering, ax: "Axes", clusters: Sequence[int]) -> 
     return ax
 
 
-def draw_profiles(clustering: Clustering, figure: "Figure", n_across: int = 3) -> "Figure":
-    """Draw where half of the rows of each cluster lie, a panel for each column.
+def top_columns(clustering: Clustering) -> list[int]:
+    """Return the places in the statistics of the columns that differ most between clusters."""
+    order = np.argsort(-clustering.statistics.explained, kind="stable")
+    return order[:MAX_PANELS].tolist()
 
-    Columns that differ most between clusters come first.
-    """
+
+def draw_ranges_in(clustering: Clustering, place: int, ax: "Axes") -> "Axes":
+    """Draw where half of the rows of each cluster lie in one column, and half of all rows."""
     statistics, clusters = clustering.statistics, largest_clusters(clustering)
-    order = np.argsort(-statistics.explained, kind="stable")[:MAX_PANELS]
-    n_across = min(n_across, len(order))
-    n_down = -(-len(order) // n_across)
-    panels = figure.subplots(n_down, n_across, squeeze=False, sharey=True)
-    lines = range(len(clusters))
-    for number, ax in enumerate(panels.flat):
-        if number >= len(order):
-            ax.set_axis_off()
-            continue
-        i = int(order[number])
-        low, middle, high = statistics.overall_quartiles[:, i]
-        ax.axvspan(low, high, color=INK, alpha=0.13, lw=0)
-        ax.axvline(middle, color=INK, linewidth=0.8, linestyle=":")
-        for line, cluster in zip(lines, clusters, strict=True):
-            left, median, right = statistics.quartiles[:, cluster, i]
-            colour = cluster_colour(cluster)
-            ax.plot([left, right], [line, line], color=colour, lw=5, alpha=0.55,
-                    solid_capstyle="butt")  # fmt: skip
-            ax.plot([median], [line], "o", color=colour, markersize=5, markeredgecolor="white",
-                    markeredgewidth=0.6)  # fmt: skip
-        ax.set_title(_shorten(clustering.columns[int(statistics.chosen[i])]), fontsize=9)
-        ax.set_ylim(len(clusters) - 0.5, -0.5)
-        ax.set_yticks(lines, [clustering.name(j) for j in clusters])
-        ax.tick_params(labelsize=8)
-        ax.locator_params(axis="x", nbins=4)
-        open_frame(ax)
-    figure.supxlabel("bar: half of the rows; dot: median; grey: half of all rows", fontsize=9)
+    low, middle, high = statistics.overall_quartiles[:, place]
+    ax.axvspan(low, high, color=_NEUTRAL, alpha=0.22, lw=0)
+    ax.axvline(middle, color=_NEUTRAL, linewidth=1.0, linestyle=":")
+    for line, cluster in enumerate(clusters):
+        left, median, right = statistics.quartiles[:, cluster, place]
+        colour = cluster_colour(cluster)
+        ax.plot([left, right], [line, line], color=colour, lw=5, alpha=0.55, solid_capstyle="butt")
+        ax.plot([median], [line], "o", color=colour, markersize=5.5, mec="white", mew=0.6)
+    ax.set_ylim(len(clusters) - 0.5, -0.5)
+    ax.set_yticks(range(len(clusters)), [clustering.name(j) for j in clusters])
+    ax.tick_params(labelsize=8)
+    ax.locator_params(axis="x", nbins=4)
+    return open_frame(ax)
+
+
+def draw_profiles(clustering: Clustering, figure: "Figure") -> "Figure":
+    """Draw a panel with `draw_ranges_in` for each of the columns that differ most."""
+    places = top_columns(clustering)
+    n_across = min(_ACROSS, len(places))
+    n_down = -(-len(places) // n_across)
+    panels = figure.subplots(n_down, n_across, squeeze=False, sharey=True).flat
+    for place, ax in zip(places, panels, strict=False):
+        draw_ranges_in(clustering, place, ax)
+        column = int(clustering.statistics.chosen[place])
+        ax.set_title(_shorten(clustering.columns[column]), fontsize=9)
+    for ax in panels:  # those that are left
+        ax.set_axis_off()
+    words = "bar: half of the rows; dot: median; grey: half of all rows"
+    figure.supxlabel(words, fontsize=9)
     return figure
 
 
-def profiles_size(clustering: Clustering, n_across: int = 3) -> tuple[float, float]:
+def panel_height(clustering: Clustering) -> float:
+    """Return the height in inches of `draw_ranges_in`."""
+    return max(1.5, 0.2 * min(clustering.n_clusters, MAX_CLUSTERS) + 0.7)
+
+
+def profiles_size(clustering: Clustering) -> tuple[float, float]:
     """Return the size in inches of `draw_profiles`."""
-    count = min(len(clustering.statistics.chosen), MAX_PANELS)
-    down = -(-count // min(n_across, count))
-    panel = max(1.5, 0.2 * min(clustering.n_clusters, MAX_CLUSTERS) + 0.7)
-    return 2.5 * min(n_across, count) + 0.3, down * panel + 0.3
+    count = len(top_columns(clustering))
+    across = min(_ACROSS, count)
+    return 2.5 * max(across, 2) + 0.3, -(-count // across) * panel_height(clustering) + 0.3
 
 
 def draw_centers(clustering: Clustering, ax: "Axes") -> "Axes":
@@ -181,7 +192,7 @@ def draw_centers(clustering: Clustering, ax: "Axes") -> "Axes":
             text = format_number(float(values[row, column]), 2)
             ax.text(column, row, text, ha="center", va="center", fontsize=7, color=ink_on(shade))
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02)
-    bar.set_label("standard deviations from the mean", fontsize=8)
+    bar.set_label("z-score", fontsize=8)
     bar.ax.tick_params(labelsize=8)
     return ax
 
@@ -189,9 +200,11 @@ def draw_centers(clustering: Clustering, ax: "Axes") -> "Axes":
 def centers_size(clustering: Clustering) -> tuple[float, float]:
     """Return the size in inches of `draw_centers`."""
     columns = min(len(clustering.statistics.chosen), MAX_COLUMNS)
+    lines = min(clustering.n_clusters, MAX_CLUSTERS)
+    cell = 0.5 if columns * lines <= _MOST_NUMBERS else 0.3  # with numbers, or without
     longest = max(len(_shorten(name)) for name in clustering.columns[:MAX_COLUMNS])
-    height = max(1.6, 0.24 * min(clustering.n_clusters, MAX_CLUSTERS) + 0.4)
-    return max(4.2, 0.42 * columns + 2.0), height + 0.055 * min(longest, 18) + 0.2
+    height = max(1.6, 0.24 * lines + 0.4) + 0.055 * min(longest, 18) + 0.2
+    return max(5.0, cell * columns + 2.0), height
 
 
 def _shorten(name: str, most: int = 18) -> str:

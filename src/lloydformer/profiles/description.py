@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
-
-from markupsafe import Markup, escape
 
 from lloydformer.profiles.clustering import Clustering, open_clustering
 from lloydformer.profiles.profile import ClusterProfile, Trait, profile_clusters
@@ -155,9 +154,7 @@ class Description:
             f"<li><strong>{escape(profile.name)}</strong>: {escape(sentence)}</li>"
             for profile, sentence in zip(self._profiles, self.sentences, strict=True)
         )
-        return Markup("<p>{}</p>").format(self.summary) + Markup(
-            f'<ul style="text-align: left">{items}</ul>'
-        )
+        return f'<p>{escape(self.summary)}</p><ul style="text-align: left">{items}</ul>'
 
 
 def describe(

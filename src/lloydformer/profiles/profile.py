@@ -80,13 +80,14 @@ class Trait:
         if self.word is not None:
             shares = f"{self.value} of its rows ({self.overall_value} of all)"
             return f"{self.column} is {self.word} in {shares}"
-        very, side = "very " * (abs(self.z) >= _VERY), "high" if self.z > 0 else "low"
+        low, high = ("early", "late") if self.source and self.source.is_date else ("low", "high")
+        very, side = "very " * (abs(self.z) >= _VERY), high if self.z > 0 else low
         own, all_rows = self.quartiles[1], self.overall_quartiles[1]
         if (own - all_rows) * self.z > 0:
             numbers = f"median {self.value}, of all rows {self.overall_value}"
         else:  # mostly zeros, for example: medians do not show what the means do
             numbers = f"mean {self.format(self.mean)}, of all rows {self.format(self.overall)}"
-        return f"{self.column} is {very}{side} ({numbers})"
+        return f"{very}{side} {self.column} ({numbers})"
 
 
 @dataclass(frozen=True)

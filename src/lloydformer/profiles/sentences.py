@@ -1,15 +1,16 @@
 """The result of a clustering in a few sentences, for readers who do not know the algorithm."""
 
-from lloydformer.profiles.clustering import Clustering
-from lloydformer.profiles.words import format_count, format_number, join_words
+import torch
 
-# Bands of the mean silhouette (Kaufman and Rousseeuw, "Finding Groups in Data", 1990, table 4).
-_CLEAR = (
-    (0.70, "The groups are clearly separate"),
-    (0.50, "Most groups are separate"),
-    (0.25, "The groups overlap at their edges"),
-    (-1.0, "The groups are hardly separate: many rows are about as near to another group"),
-)
+from lloydformer.profiles.clustering import Clustering
+from lloydformer.profiles.words import format_count, join_words
+
+# A row is between two groups if it is in the middle fifth of the way from one center to another.
+# Chosen so that groups 8 standard deviations apart have 0.1 % such rows, 5 apart 2 %, and k-means
+# of one group 10 % (uniform, k = 2), 13 % (normal, k = 2) or more, in any number of dimensions.
+# The silhouette falls with every column of noise and cannot tell that.
+_MIDDLE = 0.4
+_CLEAR, _MOSTLY = 0.03, 0.10  # largest shares of such rows for which groups are called separate
 _FEW = 5  # groups whose sizes are all named
 # A column whose variance the clusters explain by less is not named as one that sets them apart.
 _MATTERS = 0.1
@@ -37,9 +38,9 @@ def _count_groups(clustering: Clustering) -> str:
     if k == 1:
         return f"{start} are in one group."
     order = sorted(range(k), key=lambda j: -sizes[j])
+    names = clustering.names or {}
     described = [
-        f"{'' if clustering.names is None else clustering.name(j) + ': '}"
-        f"{sizes[j]:,} ({_percent(shares[j])})"
+        f"{sizes[j]:,} ({', '.join([*filter(None, [names.get(j)]), _percent(shares[j])])})"
         for j in order
     ]
     if k <= _FEW:
@@ -74,10 +75,33 @@ def rank_columns(clustering: Clustering) -> list[tuple[str, float]]:
     return [(names[i], float(statistics.explained[i])) for i in order]
 
 
+def share_between(clustering: Clustering) -> float:
+    """Return the share of the sample in the middle fifth of the way between two centers."""
+    kept, centers = clustering.kept_sample, clustering.centers
+    points = clustering.sample.points[kept]
+    labels = clustering.assignment.clusters[clustering.sample.rows[kept]].long()
+    squares = torch.cdist(points, centers).square()
+    ways = torch.cdist(centers, centers).square()[labels]
+    own = squares.gather(1, labels[:, None])
+    # Where a row is projected on the way from its own center (0) to another one (1). Centers at the
+    # same place have no way between them; nor has a center to itself.
+    place = torch.where(ways > 0, (own + ways - squares) / (2 * ways.clamp(min=1e-300)), 0.0)
+    return (place.amax(dim=1) > _MIDDLE).double().mean().item()
+
+
 def _judge_separation(clustering: Clustering) -> list[str]:
-    """Return how separate the groups are, by the mean silhouette; nothing without one."""
-    mean = clustering.silhouette
-    if mean is None:
+    """Return how separate the groups are; nothing if all rows of the sample are in one."""
+    silhouette = clustering.silhouette
+    if silhouette is None:
         return []
-    words = next(words for least, words in _CLEAR if mean > least or least == -1.0)
-    return [f"{words} (mean silhouette {format_number(round(mean, 2), 2)}; 1 is best, 0 is none)."]
+    between = share_between(clustering)
+    words = f"{_percent(between)} of the rows lie between two groups"
+    if between <= _CLEAR:
+        judged = (
+            f"The groups are clearly separate: {words if between else 'no row lies between two'}"
+        )
+    elif between <= _MOSTLY:
+        judged = f"Most rows are clearly in one group: {words}"
+    else:
+        judged = f"The groups touch, without gaps: {words}"
+    return [f"{judged} (mean silhouette {silhouette:.2f})."]

@@ -18,10 +18,11 @@ from lloydformer.plots.models import (
     draw_clustering_map,
     draw_clustering_silhouettes,
     draw_clustering_sizes,
-    draw_profiles,
+    draw_ranges_in,
     largest_clusters,
     line_height,
-    profiles_size,
+    panel_height,
+    top_columns,
 )
 from lloydformer.plots.palette import SIGNED_WORDS, cluster_colour
 from lloydformer.plots.report.pages import figure, render
@@ -216,6 +217,8 @@ def clusters_page(
         notes=notes,
         runs=runs,
         pictures=draw_pictures(clustering),
+        centers_width=f"{centers_size(clustering)[0]:.1f}",
+        ranges=draw_ranges(clustering),
         ranks=ranks[:MAX_RANKS] if clustering.n_clusters > 1 and len(ranks) > 1 else [],
         n_ranks=len(clustering.columns),
         n_clusters=clustering.n_clusters,
@@ -261,20 +264,17 @@ def _new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def draw_pictures(clustering: Clustering) -> list[Markup]:
-    """Draw map, sizes, silhouettes, profiles and centers of the clusters."""
+def draw_pictures(clustering: Clustering) -> dict[str, Markup]:
+    """Draw the map, sizes, silhouettes and centers of the clusters."""
     k = clustering.n_clusters
     few = "each cluster" if k <= MAX_CLUSTERS else f"the {MAX_CLUSTERS} largest clusters"
     left_out = clustering.totals.left_out
     more = "" if left_out is None else f"; {sum(left_out):,} rows were left out"
-    pictures = [
-        _draw_map(clustering),
-        show_axes(
-            draw_clustering_sizes(clustering, new_axes(line_height(clustering))),
-            f"Sizes: rows in {few}{more}.",
-            "Bars with the sizes of the clusters",
-        ),
-    ]
+    pictures = dict.fromkeys(("map", "sizes", "silhouettes", "centers"), Markup())
+    pictures["map"] = _draw_map(clustering)
+    ax = draw_clustering_sizes(clustering, new_axes(line_height(clustering)))
+    words = "Bars with the sizes of the clusters"
+    pictures["sizes"] = show_axes(ax, f"Sizes: rows in {few}{more}.", words)
     if clustering.silhouette is not None:
         n_rows = len(clustering.sample_silhouettes[0])
         rows = f"a sample of {n_rows:,} rows" if n_rows < clustering.n_rows else "all rows"
@@ -283,22 +283,29 @@ def draw_pictures(clustering: Clustering) -> list[Markup]:
             "Silhouettes: near 1 a row is well inside its cluster, near 0 it lies between two "
             f"clusters, below 0 it is nearer to another; {rows}."
         )
-        pictures.append(show_axes(ax, caption, "Silhouettes by cluster"))
+        pictures["silhouettes"] = show_axes(ax, caption, "Silhouettes by cluster")
     if k > 1:
-        drawing = draw_profiles(clustering, _new_figure(*profiles_size(clustering, 2)), 2)
-        caption = (
-            "Ranges: half of the rows of a cluster lie in its bar, and the dot is the median; "
-            "grey is half of all rows. Columns that differ most come first."
-        )
-        pictures.append(figure(drawing, caption, "Ranges of columns by cluster"))
         width, height = centers_size(clustering)
-        ax = draw_centers(clustering, new_axes(height, max(width, 5.0)))
+        ax = draw_centers(clustering, new_axes(height, width))
+        numbers = " Numbers in the cells are in the units of the data." if ax.texts else ""
         caption = (
             "Centers: how far each is from the mean of all rows, in standard deviations "
-            f"({SIGNED_WORDS})."
+            f"({SIGNED_WORDS}).{numbers}"
         )
-        pictures.append(show_axes(ax, caption, "Heat map of centers and columns"))
+        pictures["centers"] = show_axes(ax, caption, "Heat map of centers and columns")
     return pictures
+
+
+def draw_ranges(clustering: Clustering) -> list[Markup]:
+    """Draw where clusters lie in the columns that differ most; a figure for each column."""
+    if clustering.n_clusters == 1:
+        return []
+    figures = []
+    for place in top_columns(clustering):
+        ax = draw_ranges_in(clustering, place, new_axes(panel_height(clustering), 3.4))
+        name = clustering.columns[int(clustering.statistics.chosen[place])]
+        figures.append(show_axes(ax, escape(name), f"Ranges of the clusters in {name}"))
+    return figures
 
 
 def _draw_map(clustering: Clustering) -> Markup:
