@@ -105,7 +105,7 @@ def build_kernels(folder: Path, launcher: Path) -> None:
     not all(map(shutil.which, ("c++", "cmake", "ninja"))), reason="no tools to compile with"
 )
 def test_another_installation_does_not_compile_the_kernels_again(tmp_path, monkeypatch):
-    """pip makes new isolated environments, for which scikit-build-core clears its build directory."""
+    """pip makes new isolated environments, and scikit-build-core clears its directory for them."""
     monkeypatch.setenv("CMAKE_GENERATOR", "Ninja")
     log, launcher = tmp_path / "compiled", tmp_path / "launcher"
     launcher.write_text(COMPILER.format(python=sys.executable, log=str(log)))
