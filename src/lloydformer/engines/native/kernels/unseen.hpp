@@ -100,7 +100,7 @@ inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<
         block.read(i, range.stop);
         block.squares(squares);
         seen.add(squares, block.count);
-        const BestScores<T> found = nearest(block.lanes(), centers, centers.lowered);
+        const BestScores<T> found = nearest(block.lanes(), centers, centers.for_labels);
         V<T> largest = max<T>(load(squares), load(squares + W<T>));
         for (int h = 0; h < 2; h++)
             for (int l = 0; l < W<T>; l++)
