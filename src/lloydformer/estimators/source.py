@@ -248,6 +248,7 @@ def _dense_blocks(
         ends,
         unit,
         survey,
+        n_clusters=k,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
         raise ArgumentError("X", "found NaN or infinity; remove or fill in such rows")
