@@ -144,6 +144,8 @@ def test_the_browser_is_asked_to_open_the_address(command, monkeypatch):
 
 def test_commands_of_the_page_run(command, points, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    people = "age,income,city\n" + "".join(f"{i},{i * i},Rome\n" for i in range(9))
+    (tmp_path / "people.csv").write_text(people, encoding="utf-8")
     shown = [
         line
         for page in ("docs/explorer.md", "docs/commands.md")
