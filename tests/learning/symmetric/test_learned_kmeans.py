@@ -62,15 +62,18 @@ def test_it_is_never_worse_than_lloyds_algorithm_from_the_same_start(make, shape
     assert lost < 5  # the layer alone wins at least once
 
 
-@pytest.mark.parametrize(("n", "d", "k"), [(400, 8, 10), (1500, 2, 30), (60, 20, 6)])
+@pytest.mark.parametrize(("n", "d", "k"), [(2000, 3, 5), (2000, 8, 10), (5000, 5, 10)])
 def test_by_default_it_is_never_worse_than_a_whole_fit_of_kmeans(n, d, k):
-    """Without clusters both go far: with ten iterations of polish, 6 of these 30 were worse."""
-    for seed in range(10):
+    """Lloyd's algorithm goes far where there are no clusters: ten iterations were not enough."""
+    stopped_early = 0
+    for seed in range(5):
         rng = np.random.default_rng(seed)
-        X = rng.uniform(size=(n, d))
+        X = rng.normal(size=(n, d))
         given = {"init": X[rng.choice(n, k, replace=False)], "n_init": 1}
-        lloyd = lf.KMeans(k, **given).fit(X).inertia_
-        assert lf.LearnedKMeans(k, **given).fit(X).inertia_ <= lloyd * (1 + 1e-12)
+        most = lf.KMeans(k, **given).fit(X).inertia_ * (1 + 1e-12)
+        assert lf.LearnedKMeans(k, **given).fit(X).inertia_ <= most
+        stopped_early += lf.LearnedKMeans(k, polish=10, **given).fit(X).inertia_ > most
+    assert stopped_early > 0  # so these problems tell
 
 
 def test_it_finds_what_lloyds_algorithm_misses():
