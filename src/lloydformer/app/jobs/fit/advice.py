@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lloydformer.app.jobs.fit.result import FitResult
-from lloydformer.app.jobs.text_values import format_count, join_words
+from lloydformer.profiles.words import format_count, join_words
 
 # A silhouette below this means that no substantial clusters were found (Kaufman and Rousseeuw,
 # 1990).
