@@ -159,6 +159,8 @@ class OpenedTable:
         Rows of the table that have no point, counted from 0.
     source : Table
         The table.
+    remembered_id : str or None
+        The column that named the rows of a fit, if the options name none.
     """
 
     points: np.ndarray
@@ -166,11 +168,12 @@ class OpenedTable:
     notes: tuple[str, ...]
     dropped: np.ndarray
     source: Table
+    remembered_id: str | None = None
 
     @property
     def id_column(self) -> str | None:
         """The column that names the rows."""
-        return self.source.options.id_column
+        return self.source.options.id_column or self.remembered_id
 
     @property
     def n_rows(self) -> int:
@@ -185,8 +188,16 @@ class OpenedTable:
     def ids(self) -> Iterator[np.ndarray]:
         """Yield the names of the rows, block by block, as the file has them."""
         assert self.id_column is not None
-        for batch in self.source.batches([], self.source.find([self.id_column])):
-            yield object_array(["" if text is None else str(text) for text in batch.texts[0]])
+        for (names,) in self.texts(self.source.find([self.id_column])):
+            yield names
+
+    def texts(self, columns: Sequence[int]) -> Iterator[list[np.ndarray]]:
+        """Yield the values of some columns, block by block, as the file has them."""
+        for batch in self.source.batches([], columns):
+            yield [
+                object_array(["" if text is None else str(text) for text in texts])
+                for texts in batch.texts
+            ]
 
 
 def rows_in_table(rows: np.ndarray, dropped: np.ndarray) -> np.ndarray:
