@@ -19,7 +19,13 @@ from lloydformer.lazy_imports import lazy_names
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.tasks import QUANTILES
 
-LAZY = ["lloydformer", "lloydformer.data", "lloydformer.estimators", "lloydformer.learning"]
+LAZY = [
+    "lloydformer",
+    "lloydformer.data",
+    "lloydformer.estimators",
+    "lloydformer.learning",
+    "lloydformer.plots",
+]
 ROOT = Path(__file__).parent.parent
 
 
@@ -188,6 +194,57 @@ def test_the_first_fit_imports_what_it_needs():
     assert found["early"] == []
     assert {*NOT_FOR_A_FIT} & {*found["loaded"]} == set()
     assert {"torch", "lloydformer.plans.means"} <= {*found["loaded"]}
+
+
+COMMANDS = """
+import json, sys
+from lloydformer.app.cli import app
+def run(*words):
+    sys.argv = ["lloydformer", *words]
+    try:
+        app.main()
+    except SystemExit as end:
+        assert not end.code, words
+run("fit", "points.csv", "-k", "2", "-o", "out", "--force", "--json")
+run("predict", "out", "points.csv", "-o", "labels.csv", "--force", "--json")
+print(json.dumps(sorted(sys.modules)))
+"""
+NOT_FOR_COMMANDS = (
+    *("jinja2", "matplotlib", "sklearn.cluster", "sympy", "torch._dynamo", "torch._inductor"),
+    *("triton", "lloydformer.circuits.circuit", "lloydformer.circuits.layer"),
+    *("lloydformer.estimators.medoids", "lloydformer.learning", "lloydformer.paper"),
+    *("lloydformer.plots.diagrams", "lloydformer.plots.report"),
+)
+
+
+def test_fit_and_predict_import_what_they_need(tmp_path):
+    (tmp_path / "points.csv").write_text("a,b\n0,0\n1,0\n9,9\n9,8\n", encoding="utf-8")
+    command = [sys.executable, "-c", COMMANDS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert {*NOT_FOR_COMMANDS} & {*loaded} == set()
+
+
+COLLECTED = """
+import gc, json
+counts = {}
+def count(phase, about):
+    counts[about["generation"]] = counts.get(about["generation"], 0) + (phase == "stop")
+gc.callbacks.append(count)
+import lloydformer
+lloydformer.KMeans
+whole, young, frozen = counts.get(2, 0), len(gc.get_objects(generation=0)), gc.get_freeze_count()
+print(json.dumps([gc.isenabled(), whole, young < 100_000, frozen]))
+"""
+
+
+def test_the_collector_rests_while_a_name_is_imported():
+    """It would visit the objects of torch and scikit-learn several times, a fifth of the import."""
+    assert fresh(COLLECTED) == [True, 0, True, 0]
+    assert fresh(f"import gc; gc.disable(){COLLECTED}") == [False, 0, False, 0]
+    frozen = fresh(f"import gc; gc.freeze(){COLLECTED}")
+    assert frozen[0] is True
+    assert frozen[3] > 0  # what the program has frozen stays so
 
 
 def test_names_for_the_help_are_those_of_the_things_themselves():

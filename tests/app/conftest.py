@@ -12,7 +12,9 @@ def command(monkeypatch, capsys):
     """Run a command in this process; returns its status, standard output and standard error."""
 
     def call(*arguments):
-        monkeypatch.setattr(app.gc, "freeze", lambda: None)  # the tests continue in this process
+        # The tests continue in this process.
+        monkeypatch.setattr(app.gc, "freeze", lambda: None)
+        monkeypatch.setattr(app.gc, "set_threshold", lambda *counts: None)
         monkeypatch.setattr(sys, "argv", ["lloydformer", *arguments])
         with pytest.raises(SystemExit) as ending:
             app.main()

@@ -50,7 +50,7 @@ def write_output(result: dict[str, Any], path: Path) -> None:
         return
     from matplotlib.figure import Figure
 
-    from lloydformer.plots.times import times
+    from lloydformer.plots.time_chart import times
 
     size = (8.5, 2.2 + 0.6 * len(result["rows"]))  # inches; every row has the same height
     figure, picture = Figure(size, layout="constrained"), BytesIO()

@@ -251,9 +251,10 @@ class FitSettings(TableSettings):
         from lloydformer.estimators.parameter_checks import find_invalid_parameter
 
         # Before a model is made, which would raise a TypeError for a parameter that it lacks.
+        known = estimator_of(self.algorithm)().get_params()
         for name in self.parameters:
-            having = [a for a in algorithm_names() if name in estimator_of(a)().get_params()]
-            if self.algorithm not in having:
+            if name not in known:  # only now are the other algorithms imported
+                having = [a for a in algorithm_names() if name in estimator_of(a)().get_params()]
                 raise ValueError(
                     f"{option_of(name)}: {self.algorithm} does not have this option; leave it "
                     f"out, or choose --algorithm {' or '.join(having)}"
