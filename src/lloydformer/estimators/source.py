@@ -210,6 +210,8 @@ def _dense_blocks(
     view = None if reset else estimator._view
     seen = own if view is None else view
     scaling = None if seen is None else seen.scaling
+    if scaling is not None and scaling.curves is not None:
+        points, own = _bend(points, own, scaling)
     # Rows that do not fit into the GPU are read many times by a fit: pinning them pays there, and
     # not for the single pass of `predict`.
     pinnable = reset and device != points.device and can_pin(points)
@@ -244,6 +246,7 @@ def _dense_blocks(
         ends,
         unit,
         survey,
+        is_bent=scaling is not None,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
         raise ArgumentError("X", "found NaN or infinity; remove or fill in such rows")
@@ -251,6 +254,17 @@ def _dense_blocks(
         return blocks
     memory = pin_rows(points, device) if pinnable else None
     return StreamedBlocks(replace(blocks, sample_weight=None), device, mass, unit, memory)
+
+
+def _bend(
+    points: Tensor, own: TensorBlocks | None, scaling: Scaling
+) -> tuple[Tensor, TensorBlocks | None]:
+    """Return points after the curves, and the blocks that hold them if they are given ones."""
+    if own is None:
+        return scaling.bend(points), None
+    # The same scaling for each number of clusters and for the rows of the fit: bent once.
+    bent = own.bent if own.scaling is scaling else replace(own, scaling=scaling).bent
+    return bent.points.to(points), bent
 
 
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any) -> SparseBlocks:
@@ -303,6 +317,11 @@ def read_collection(
     if engine not in ("native", "chunked"):
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
     view = None if reset else estimator._view
+    if view is not None and view.scaling is not None and view.scaling.curves is not None:
+        raise ValueError(
+            "X: found a dask collection, and the model scales columns by logarithms or ranks; "
+            "predict part by part, as X.map_blocks(model.predict, dtype='int32', drop_axis=1)"
+        )
     blocks = opener.open(int(estimator.n_clusters), weights, directions, engine, view)
     if not directions:
         _check_squares(estimator, blocks.layout, found.ends, reset)
@@ -352,7 +371,9 @@ def _check_squares(estimator: Any, layout: Layout, ends: Tensor, reset: bool) ->
     """
     if not reset:
         fitted = to_tensor(estimator.cluster_centers_)
-        ends = torch.cat([ends, fitted.to(ends).reshape(-1, ends.shape[1])])
+        centers = fitted.to(ends).reshape(-1, ends.shape[1])
+        centers = centers if layout.scaling is None else layout.scaling.bend(centers)
+        ends = torch.cat([ends, centers])
     scaled = ends if layout.scaling is None else layout.scaling.apply(ends)
     # The quick test on the host decides for nearly all data.
     if not is_surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):

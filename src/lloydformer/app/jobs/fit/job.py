@@ -10,12 +10,19 @@ import numpy as np
 from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.advice import give_advice
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
+from lloydformer.app.jobs.fit.scale_notes import note_scales
 from lloydformer.app.jobs.fit.selection import fit_numbers
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.column_statistics import Scale
-from lloydformer.data.sources import OpenedTable, open_table, rows_in_table, to_blocks
+from lloydformer.data.column_scales import Scale
+from lloydformer.data.sources import (
+    OpenedTable,
+    open_table,
+    rows_in_table,
+    scale_columns,
+    to_blocks,
+)
 from lloydformer.estimators.source import NoDirectionError
 from lloydformer.numerics.checks import ArgumentError, RefusedArgumentError
 
@@ -69,7 +76,14 @@ class FitJob:
             assert settings.start_from is not None
             conversion = outputs.load_columns(settings.start_from, model).conversion
         table = open_table(settings.data, options, conversion)
-        blocks = to_blocks(table, cast("Scale | None", settings.scale))
+        scaling, method = None, settings.scale_method
+        if model is None or settings.scale is not None:
+            if method != "none":
+                scaling = scale_columns(table, cast("Scale", method))
+                table = replace(table, choices=scaling.choices)
+        elif model.n_features_in_ == table.points.shape[1]:
+            scaling = model.scaling  # a start that is scaled in another way is none
+        blocks = to_blocks(table, scaling)
         if self.numbers[-1] > blocks.n_rows:
             raise ValueError(
                 f"-k: found {self.numbers[-1]} clusters for the {blocks.n_rows} rows of "
@@ -92,7 +106,12 @@ class FitJob:
         """Fit each number of clusters; see `fit_numbers`."""
         with name_data(self.settings.data, table):
             result = fit_numbers(self.settings, table, blocks, self.numbers, callback, after)
-        notes = (*table.notes, *result.notes, *outputs.notes_on_names(result.columns))
+        notes = (
+            *table.notes,
+            *note_scales(self.settings.scale_method, result.columns, table.choices),
+            *result.notes,
+            *outputs.notes_on_names(result.columns),
+        )
         return replace(result, notes=notes, advice=tuple(give_advice(result)))
 
     def write(self, result: FitResult) -> dict[str, Any]:

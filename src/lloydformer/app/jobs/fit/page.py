@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from lloydformer.app.jobs.fit.outputs import versions
 from lloydformer.app.jobs.fit.profiles import profile_clusters, show_rows
 from lloydformer.app.jobs.fit.result import FitResult
+from lloydformer.app.jobs.fit.scale_notes import describe_scales
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import format_count, format_number
 from lloydformer.plots.clusters import cluster_map, cluster_sizes, principal_plane, silhouette_bands
@@ -54,7 +55,9 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
         "data": escape(settings.data),
         "algorithm": settings.algorithm,
         "k": result.n_clusters,
-        "scale": settings.scale or "none",
+        "scale": escape(
+            describe_scales(settings.scale_method, result.columns, result.table.choices)
+        ),
         "missing values": settings.missing,
         **{name: defaults[name] for name in ("n_init", "max_iter", "tol") if name in defaults},
         **settings.printable_parameters,

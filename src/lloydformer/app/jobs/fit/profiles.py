@@ -19,7 +19,8 @@ _STRIKING, _VERY = 0.5, 1.5
 class Trait:
     """A column of the points in one cluster: its mean there, its mean in all rows, its z-score.
 
-    `category` is the word, if the column is 1 for the rows that have it.
+    `category` is the word, if the column is 1 for the rows that have it; `other` the word of the
+    rows with 0, if there are only these two.
     """
 
     column: str
@@ -27,15 +28,18 @@ class Trait:
     overall: float
     z: float
     category: str | None = None
+    other: str | None = None
 
     @property
     def words(self) -> str:
         """The trait as a part of a sentence."""
         if self.category is not None:
             name = self.column.removesuffix(f"={self.category}")
+            word, mean, overall = self.category, self.mean, self.overall
+            if self.other is not None and self.z < 0:
+                word, mean, overall = self.other, 1 - mean, 1 - overall
             return (
-                f"{name} is {self.category} in {100 * self.mean:.0f}% of its rows "
-                f"({100 * self.overall:.0f}% of all)"
+                f"{name} is {word} in {100 * mean:.0f}% of its rows ({100 * overall:.0f}% of all)"
             )
         very, side = "very " * (abs(self.z) >= _VERY), "high" if self.z > 0 else "low"
         return (
@@ -63,7 +67,7 @@ class ClusterProfile:
             return "No rows."
         start = f"{format_count(self.size, 'row')} ({100 * self.share:.1f}%)"
         # That few rows have some word says little.
-        traits = [t for t in self.traits if t.category is None or t.z > 0]
+        traits = [t for t in self.traits if t.category is None or t.z > 0 or t.other]
         striking = [t.words for t in traits[:most] if abs(t.z) >= _STRIKING]
         if not striking:
             return f"{start}; all columns are near the mean of all rows."
@@ -79,17 +83,28 @@ def profile_clusters(result: FitResult, numbers: Sequence[int]) -> list[ClusterP
     order = result.assignment.distances.argsort(stable=True)
     present, first = np.unique(result.assignment.clusters[order].numpy(), return_index=True)
     typical = dict(zip(present.tolist(), order[torch.from_numpy(first)].tolist(), strict=True))
-    names, words = result.columns, result.categories
+    names, words, others = result.columns, result.categories, _other_words(result)
     profiles = []
     for j in numbers:
         size, columns = result.totals.sizes[j], np.argsort(-np.abs(scores[j]), kind="stable")
         traits = (
-            Trait(names[i], float(means[j, i]), float(overall[i]), float(scores[j, i]), words[i])
+            Trait(
+                *(names[i], float(means[j, i]), float(overall[i]), float(scores[j, i])),
+                *(words[i], others.get(i)),
+            )
             for i in columns
         )
         share, nearest = size / max(result.blocks.n_rows, 1), typical.get(j) if size else None
         profiles.append(ClusterProfile(j, size, share, tuple(traits), nearest))
     return profiles
+
+
+def _other_words(result: FitResult) -> dict[int, str]:
+    """Return the word that 0 means in the columns that stand for two words, by their numbers."""
+    features = result.table.conversion.features
+    starts = np.cumsum([0, *(feature.width for feature in features)]).tolist()
+    pairs = zip(starts, features, strict=False)
+    return {start: f.categories[0] for start, f in pairs if f.is_single and f.categories}
 
 
 def _compute_moments(result: FitResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -139,7 +154,6 @@ def show_rows(result: FitResult, rows: Sequence[int]) -> tuple[list[str], list[l
             if feature.categories is None:
                 cells.append(format_number(next(values)))
             else:  # its columns of 0 and 1 become the word again
-                ones = [next(values) for _ in feature.categories]
-                cells.append(feature.categories[int(np.argmax(ones))])
+                cells.append(feature.read_word([next(values) for _ in feature.words]))
         table_cells.append(cells)
     return columns, table_cells

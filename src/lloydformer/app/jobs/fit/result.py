@@ -259,7 +259,7 @@ class FitResult:
     @property
     def categories(self) -> list[str | None]:
         """The word that each column of the points encodes; None for columns of numbers."""
-        return [word for f in self.table.conversion.features for word in f.categories or (None,)]
+        return [word for f in self.table.conversion.features for word in f.words or (None,)]
 
     def table_rows(self, rows: Sequence[int]) -> list[int]:
         """Return the rows of the table, from 0, that became these rows of points."""
