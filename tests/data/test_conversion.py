@@ -74,7 +74,9 @@ def test_dropped_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
 def test_infinite_values_are_not_missing(tmp_path, policy):
     (tmp_path / "p.csv").write_text("a,b\n,inf\n\n1,2\n3,-inf\n")
     place = "line 2" if policy != "drop" else "line 5"  # the first one is dropped
-    with pytest.raises(ValueError, match=rf"{place}, column b: found -?inf; fill in or drop rows"):
+    with pytest.raises(
+        ValueError, match=rf"{place}, column b: found -?inf; correct infinite values"
+    ):
         lf.data.open(tmp_path / "p.csv", missing=policy)
 
 

@@ -358,10 +358,12 @@ class MissingValues:
         if self.infinite is not None:
             row, column, value = self.infinite
             label = self.conversion.labels[column]
-            name = label if self.conversion.named else f"number {label[1:]}"
+            name = label if self.conversion.named else label[1:]
+            shown = name if self.conversion.named else f"number {name}"
+            without = table.options.spell("exclude", (name,))
             raise ValueError(
-                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
-                "rows with missing or infinite values"
+                f"{table.name}: {table.locate(row)}, column {shown}: found {value}; correct "
+                f"infinite values in the file, or leave the column out: {without}"
             )
         if self.first is None or table.options.missing != "error":
             return

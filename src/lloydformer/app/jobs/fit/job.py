@@ -77,12 +77,12 @@ class FitJob:
             conversion = outputs.load_columns(settings.start_from, model).conversion
         table = open_table(settings.data, options, conversion)
         scaling, method = None, settings.scale_method
-        if model is None or settings.scale is not None:
-            if method != "none":
-                scaling = scale_columns(table, cast("Scale", method))
-                table = replace(table, choices=scaling.choices)
-        elif model.n_features_in_ == table.points.shape[1]:
-            scaling = model.scaling  # a start that is scaled in another way is none
+        if method == "model":
+            assert model is not None
+            scaling = model.scaling if model.n_features_in_ == table.points.shape[1] else None
+        elif method != "none":
+            scaling = scale_columns(table, cast("Scale", method))
+            table = replace(table, choices=scaling.choices)
         blocks = to_blocks(table, scaling)
         if self.numbers[-1] > blocks.n_rows:
             raise ValueError(
@@ -112,7 +112,9 @@ class FitJob:
             *result.notes,
             *outputs.notes_on_names(result.columns),
         )
-        return replace(result, notes=notes, advice=tuple(give_advice(result)))
+        return replace(
+            result, notes=notes, advice=tuple(give_advice(result, self.settings.scale_method))
+        )
 
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""

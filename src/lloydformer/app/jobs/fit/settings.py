@@ -216,10 +216,13 @@ class FitSettings(TableSettings):
     def scale_method(self) -> str:
         """How columns are scaled; by default "auto" where that is possible.
 
-        Rows that are compared by their directions are not scaled, as moving columns turns them.
+        A fit that starts from a model has its scaling ("model"). Rows that are compared by their
+        directions are not scaled, as moving columns turns them.
         """
         if self.scale is not None:
             return self.scale
+        if self.start_from is not None:
+            return "model"
         return "none" if self.is_on_cluster or self.model(1).compares_directions else "auto"
 
     @property
