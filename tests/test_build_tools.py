@@ -1,5 +1,6 @@
 """build-constraints.txt pins every tool that a build needs, and a wheel is built with these."""
 
+import json
 import os
 import re
 import shutil
@@ -67,6 +68,59 @@ def test_the_versions_are_those_of_a_test_run():
     both = [(name, version) for name, version in tested if name in pinned()]
     assert len(both) >= 2
     assert [(name, version) for name, version in both if pinned()[name] != version] == []
+
+
+COMPILER = """\
+#!{python}
+import pathlib, sys
+words = sys.argv[1:]
+if "kernels.cpp" in " ".join(words):  # one takes half a minute
+    with open({log!r}, "a") as log:
+        log.write(words[words.index("-o") + 1] + "\\n")
+    for option in ("-o", "-MF"):
+        pathlib.Path(words[words.index(option) + 1]).write_text("")
+else:
+    import subprocess
+    sys.exit(subprocess.call(words))
+"""
+
+
+def build_kernels(folder: Path, launcher: Path) -> None:
+    """Configure and compile the kernels as an installation does, in a build directory."""
+    import nanobind
+    from scikit_build_core.cmake import CMake, CMaker
+
+    maker = CMaker(CMake.default_search(), ROOT, folder, "Release")
+    maker.configure(
+        defines={
+            "CMAKE_CXX_COMPILER_LAUNCHER": str(launcher),
+            "nanobind_DIR": nanobind.cmake_dir(),
+            "Python_EXECUTABLE": sys.executable,
+        }
+    )
+    maker.build(["--target", "kernels/all"])
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("c++", "cmake", "ninja"))), reason="no tools to compile with"
+)
+def test_another_installation_does_not_compile_the_kernels_again(tmp_path, monkeypatch):
+    """pip makes new isolated environments, and scikit-build-core clears its directory for them."""
+    monkeypatch.setenv("CMAKE_GENERATOR", "Ninja")
+    log, launcher = tmp_path / "compiled", tmp_path / "launcher"
+    launcher.write_text(COMPILER.format(python=sys.executable, log=str(log)))
+    launcher.chmod(0o755)
+    folder = tmp_path / "build"
+    build_kernels(folder, launcher)
+    compiled = log.read_text().splitlines()
+    assert compiled
+    info = folder / ".skbuild-info.json"
+    known = json.loads(info.read_text())
+    info.write_text(json.dumps(known | {"skbuild_path": "/an/earlier/environment"}))
+    (folder / "CMakeFiles" / "here").touch()
+    build_kernels(folder, launcher)
+    assert not (folder / "CMakeFiles" / "here").exists()  # it was cleared
+    assert log.read_text().splitlines() == compiled
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ ROOMS = [
     "estimators",
     "learning",
     "nn",
+    "profiles",
     "plots",
     "paper",
     "app",

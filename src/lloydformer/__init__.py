@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from lloydformer import data as data
     from lloydformer import learning as learning
     from lloydformer import nn as nn
+    from lloydformer import plots as plots
     from lloydformer.circuits import recipes as recipes
     from lloydformer.circuits.circuit import Circuit as Circuit
     from lloydformer.circuits.recipe import Recipe as Recipe
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from lloydformer.learning.estimator import LearnedKMeans as LearnedKMeans
     from lloydformer.paper.verify.checking.check import check as check
     from lloydformer.paper.verify.checking.result import CheckResult as CheckResult
+    from lloydformer.plots.report.clusters import report as report
+    from lloydformer.profiles.description import Description as Description
+    from lloydformer.profiles.description import describe as describe
     from lloydformer.solving.batch.fit import BatchResult as BatchResult
     from lloydformer.solving.batch.fit import fit_batch as fit_batch
     from lloydformer.solving.progress import ProgressBar as ProgressBar
@@ -32,6 +36,7 @@ else:  # the same names, each imported when it is first used
     from lloydformer import (
         fork_safety as fork_safety,  # from here on forks wait for imports by other threads
     )
+    from lloydformer.estimators.presentation import SHOWN_BY
     from lloydformer.lazy_imports import lazy_names
 
     _HOMES = {
@@ -39,6 +44,7 @@ else:  # the same names, each imported when it is first used
         "CheckResult": "lloydformer.paper.verify.checking.result",
         "Circuit": "lloydformer.circuits.circuit",
         "CircuitClusterer": "lloydformer.estimators.circuit",
+        "Description": "lloydformer.profiles.description",
         "KMeans": "lloydformer.estimators.kmeans",
         "KMedoids": "lloydformer.estimators.medoids",
         "LearnedKMeans": "lloydformer.learning.estimator",
@@ -53,8 +59,13 @@ else:  # the same names, each imported when it is first used
         "Trace": "lloydformer.circuits.trace",
         "TrimmedKMeans": "lloydformer.estimators.trimmed",
         "check": "lloydformer.paper.verify.checking.check",
+        "describe": "lloydformer.profiles.description",
         "fit_batch": "lloydformer.solving.batch.fit",
         "recipes": "lloydformer.circuits",
+        "report": "lloydformer.plots.report.clusters",
     }
-    __all__ = [*_HOMES, "__version__", "data", "learning", "nn"]
+    __all__ = [*_HOMES, "__version__", "data", "learning", "nn", "plots"]
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    # The functions behind methods of estimators, which are a room before these.
+    SHOWN_BY["describe"] = "lloydformer.profiles.description:describe"
+    SHOWN_BY["plot"] = "lloydformer.plots.models:plot"

@@ -1,7 +1,9 @@
 """Names of a package whose modules are imported when a name is first used (PEP 562)."""
 
+import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -37,10 +39,33 @@ def lazy_names(
     def get(name: str) -> Any:
         if name not in homes:
             return _submodule(package, name)
-        values[name] = value = getattr(import_module(homes[name]), name)
+        with collector_paused():
+            values[name] = value = getattr(import_module(homes[name]), name)
         return value
 
     return get, lambda: sorted({*values, *homes, *values.get("__all__", ())})
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the garbage collector during imports, whose objects are not garbage.
+
+    Importing torch and scikit-learn creates half a million objects, which the collector would visit
+    again and again: 0.25 of 1.6 seconds. Nothing changes if the program has paused it itself.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        # Objects become old at no cost (unless the program has frozen some itself): else the next
+        # collection of young ones would visit them all.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()
 
 
 def _submodule(package: str, name: str) -> Any:

@@ -206,3 +206,102 @@ def test_many_batches_find_what_one_fit_finds(rng):
     for part in np.split(X, 50):
         model.partial_fit(part)
     assert -model.score(X) < 1.01 * lf.KMeans(5, n_init=3, random_state=0).fit(X).inertia_
+
+
+def drifting_batches(n_batches=300, size=20):
+    """Two clusters in one dimension that move by 10 in all, at 4 and 9 in the middle of the way."""
+    rng, labels = np.random.default_rng(1), np.arange(size) % 2
+    for at in np.linspace(-0.1, 9.9, n_batches):
+        yield (at + 5.0 * labels + rng.normal(scale=0.3, size=size))[:, None]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, torch.from_numpy])
+def test_decay_follows_a_stream_that_drifts(kind):
+    start = np.array([[0.0], [5.0]])
+    follows, remembers = lf.KMeans(2, init=start, decay=0.1), lf.KMeans(2, init=start)
+    for batch in drifting_batches():
+        follows.partial_fit(kind(batch))
+        remembers.partial_fit(kind(batch))
+    # A stationary lag: (1 - decay) / decay batches, in each of which the clusters move by 1/30.
+    true, lag = np.array([[9.9], [14.9]]), 9 * 10 / 299
+    np.testing.assert_allclose(np.asarray(follows.cluster_centers_), true - lag, atol=0.15)
+    # Without decay, centers are means of all rows since the first one: far behind.
+    assert (np.asarray(remembers.cluster_centers_) < true - 4).all()
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    sizes=st.lists(st.integers(3, 9), min_size=1, max_size=6),
+    decay=st.sampled_from([0.0, 0.01, 0.5, 0.9]),
+)
+def test_a_row_keeps_its_weight_times_a_power_of_what_is_left(seed, sizes, decay):
+    rng, rows, labels, weights = np.random.default_rng(seed), [], [], []
+    model = lf.KMeans(3, init=FAR, decay=decay)
+    for age, size in zip(range(len(sizes) - 1, -1, -1), sizes, strict=True):
+        labels.append(rng.integers(0, 3, size))
+        rows.append(FAR[labels[-1]] + rng.normal(size=(size, 2)))  # far apart: never another one
+        given = rng.uniform(0.5, 2, size)
+        model.partial_fit(rows[-1], sample_weight=given)
+        weights.append(given * (1 - decay) ** age)
+    x, a, w = np.concatenate(rows), np.concatenate(labels), np.concatenate(weights)
+    for j in range(3):
+        mine = a == j
+        expected = np.average(x[mine], axis=0, weights=w[mine]) if mine.any() else FAR[j]
+        np.testing.assert_allclose(model.cluster_centers_[j], expected, rtol=1e-12, atol=1e-11)
+        assert model._counts[j] == pytest.approx(w[mine].sum())
+
+
+@pytest.mark.parametrize("decay", [0.25, 1.0])
+def test_directions_forget_as_means_do(decay, rng):
+    model, sums = lf.SphericalKMeans(3, init=np.eye(3), decay=decay), np.zeros((3, 3))
+    for _ in range(6):
+        labels = np.arange(30) % 3
+        batch = np.eye(3)[labels] + rng.normal(scale=0.05, size=(30, 3))
+        model.partial_fit(batch)
+        units = batch / np.linalg.norm(batch, axis=1, keepdims=True)
+        sums *= 1 - decay
+        np.add.at(sums, labels, units)
+        directions = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        np.testing.assert_allclose(model.cluster_centers_, directions, atol=1e-12)
+
+
+def test_decay_worked_by_hand():
+    """Half of the weight is left after each batch: (1/2 * 1/2 * 0 + 1/2 * 4 + 8) / (7/4)."""
+    model = lf.KMeans(1, init=[[0.0]], decay=0.5)
+    for value in (0.0, 4.0, 8.0):
+        model.partial_fit([[value]])
+    assert model.cluster_centers_[0, 0] == pytest.approx(40 / 7)
+    assert model._counts[0] == 1.75
+
+
+def test_decay_changes_nothing_else(rng):
+    """A center without rows stays, however long, and its old weight is forgotten meanwhile."""
+    model = lf.KMeans(3, init=FAR, decay=0.5).partial_fit(np.repeat(FAR + 1, 50, axis=0))
+    for _ in range(1200):  # 0.5^1200 is below the smallest float
+        model.partial_fit(FAR[:2])
+    np.testing.assert_array_equal(model.cluster_centers_[2], FAR[2] + 1)
+    assert model._counts[2] == 0
+    model.partial_fit(FAR[2:] + 2)
+    np.testing.assert_allclose(model.cluster_centers_[2], FAR[2] + 2)
+    X = rng.normal(size=(60, 2))
+    plain, forgetful = (lf.KMeans(3, random_state=0, decay=d).fit(X) for d in (0.0, 0.7))
+    np.testing.assert_array_equal(plain.cluster_centers_, forgetful.cluster_centers_)
+    np.testing.assert_array_equal(plain._counts, forgetful._counts)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_saved_model_keeps_its_decay(kind, rng, tmp_path):
+    first, second, third = rng.normal(3, 1, size=(3, 50, 4))
+    model = kind(3, random_state=0, decay=0.3).partial_fit(first).partial_fit(second)
+    model.save_pretrained(tmp_path)
+    again = kind.from_pretrained(tmp_path).partial_fit(third)
+    model.partial_fit(third)
+    assert again.decay == 0.3
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    np.testing.assert_array_equal(again._counts, model._counts)
+
+
+@pytest.mark.parametrize("decay", [-0.1, 1.5, np.nan, "fast", None])
+def test_a_decay_that_is_no_share_is_refused(decay):
+    with pytest.raises(ValueError, match="'decay' parameter"):
+        lf.KMeans(1, decay=decay).partial_fit([[0.0]])

@@ -88,6 +88,8 @@ class TensorBlocks:
     is_bent : bool
         The points are in the units of the data after the curves of the scaling: `bent` returns
         them so, and engines read them so.
+    given : Tensor of shape (n, d), optional
+        The points in the units of the data, if `points` are bent.
     names : tuple of str, optional
         Names of the columns.
     mapped : bool
@@ -119,6 +121,7 @@ class TensorBlocks:
     statistics: ColumnStatistics | None = None
     first_row: int = 0
     is_bent: bool = False
+    given: Tensor | None = None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Raise TypeError: other packages would read all rows, without their scaling."""
@@ -246,6 +249,7 @@ class TensorBlocks:
             given_origin=self.origin,
             known_ends=self.ends,
             statistics=None,
+            given=None,
             **more,
         )
 
@@ -268,5 +272,16 @@ class TensorBlocks:
         points = self.scaling.bend(self.points)
         ends = None if self.known_ends is None else self.scaling.bend(self.known_ends)
         return replace(
-            self, points=points, known_ends=ends, statistics=None, mapped=False, is_bent=True
+            self,
+            points=points,
+            known_ends=ends,
+            statistics=None,
+            mapped=False,
+            is_bent=True,
+            given=self.points,
         )
+
+    @property
+    def data_points(self) -> Tensor:
+        """The points in the units of the data."""
+        return self.points if self.given is None else self.given

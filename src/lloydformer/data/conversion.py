@@ -79,6 +79,13 @@ class Conversion:
         return tuple(labels)
 
     @property
+    def opposites(self) -> dict[int, str]:
+        """The word that 0 stands for in columns of points that hold two words, by their number."""
+        starts = np.cumsum([0, *(feature.width for feature in self.features)]).tolist()
+        pairs = zip(starts, self.features, strict=False)
+        return {start: f.categories[0] for start, f in pairs if f.is_single and f.categories}
+
+    @property
     def is_plain(self) -> bool:
         """True if columns are used as they are, so that their names say everything."""
         simple = all(f.categories is None and f.fill is None for f in self.features)

@@ -41,6 +41,7 @@ from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import Missing, TableOptions
 from lloydformer.data.text_file import TextFile
 from lloydformer.data.typed_tables import ArrayTable, FrameTable, open_arrow, open_parquet
+from lloydformer.data.unusable import refuse_lazy
 
 
 def open(
@@ -227,6 +228,10 @@ def open_table(
 
 
 def _open_source(source: Any, options: TableOptions) -> Table:
+    refuse_lazy("source", source)
+    if isinstance(source, np.ma.MaskedArray):  # masked values are missing ones
+        source = source if source.dtype.kind == "f" else source.astype(np.float64)
+        source = source.filled(np.nan)
     if isinstance(source, np.ndarray):
         return ArrayTable("source", source, options)
     if hasattr(source, "iloc"):

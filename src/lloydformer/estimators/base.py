@@ -43,6 +43,7 @@ from lloydformer.estimators.parameter_checks import (
     checked_fit,
     find_invalid_parameter,
 )
+from lloydformer.estimators.presentation import Presented
 from lloydformer.estimators.saved import LAZY, Saved
 from lloydformer.estimators.shards import read_shard
 from lloydformer.estimators.source import Source, View, read
@@ -93,7 +94,7 @@ class Preparation:
 Prepared = tuple[Plan, Restarts, FitAlgorithm]
 
 
-class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
+class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Saved):
     """Base class of the estimators.
 
     It is not an algorithm itself. Use it to load a model of any class: `Clusterer.from_pretrained`.

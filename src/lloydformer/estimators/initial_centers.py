@@ -12,7 +12,7 @@ from torch import Tensor
 from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.layout import Layout
 from lloydformer.estimators.source import is_float_array
-from lloydformer.numerics.checks import largest_value
+from lloydformer.numerics.checks import largest_value, refuse_masked
 from lloydformer.numerics.scaling import directions
 from lloydformer.plans.session import Session
 from lloydformer.solving.seeding import (
@@ -121,6 +121,7 @@ class InitialCenters:
             if not np.isfinite(centers).all():
                 assert_all_finite(centers)
         else:
+            refuse_masked("init", centers)
             centers = check_array(centers, dtype=np.float64, accept_sparse="csr")
         # Sparse centers are as dense as any after the first iteration.
         dense = centers if isinstance(centers, np.ndarray) else centers.toarray()

@@ -92,6 +92,11 @@ class KMeans(Streaming):
     reassignment_ratio : float, default=0.01
         With `batch_size`: a center that has received fewer rows than this fraction of those of
         the largest one moves to a row of the batch, if that lowers the objective. 0 turns it off.
+    decay : float, default=0.0
+        Share of its weight that every row so far loses with each batch of `partial_fit`, from 0 to
+        1, so that centers follow a stream that drifts. A row counts half after
+        log(1/2) / log(1 - decay) batches: 0.01 is a half-life of 69, 0.1 of 6.6. With 0 nothing is
+        forgotten, with 1 all but the last batch. `fit` ignores it.
 
     Attributes
     ----------
@@ -181,6 +186,7 @@ class KMeans(Streaming):
         batch_size: int | Any | None = None,
         max_no_improvement: int | Any | None = 10,
         reassignment_ratio: float | Any = 0.01,
+        decay: float | Any = 0.0,
     ) -> None:
         # The parameters of scikit-learn's `KMeans`, in its order; from `empty` on those of ours.
         self.n_clusters = n_clusters
@@ -202,6 +208,7 @@ class KMeans(Streaming):
         self.batch_size = batch_size
         self.max_no_improvement = max_no_improvement
         self.reassignment_ratio = reassignment_ratio
+        self.decay = decay
 
     def _recipe(self) -> Recipe:
         return recipes.lloyd()

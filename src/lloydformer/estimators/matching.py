@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lloydformer.data.layout import Layout
 from lloydformer.engines.partitioned import DistributedLabels
+from lloydformer.numerics.checks import refuse_masked
 from lloydformer.solving.driver import Result
 
 
@@ -18,6 +19,7 @@ def read_match_to(match_to: Any, layout: Layout) -> Tensor:
 
     Raises `ValueError` for another shape, and for NaN or infinity.
     """
+    refuse_masked("match_to", match_to)
     if sparse.issparse(match_to):
         match_to = match_to.toarray()
     elif isinstance(match_to, Tensor):

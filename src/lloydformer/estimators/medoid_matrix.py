@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.metrics import pairwise_distances
-from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from lloydformer.data.array_api import tensor_from_numpy, to_tensor
@@ -16,7 +15,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
 from lloydformer.estimators.devices import require_device
 from lloydformer.estimators.parameter_checks import check_enough_rows
-from lloydformer.estimators.source import weights_in_units
+from lloydformer.estimators.source import check_rows, weights_in_units
 from lloydformer.numerics.search_constants import TIE
 from lloydformer.plans.medoid_search import FEW, begin_search, swapping_rounds
 from lloydformer.plans.session import Session
@@ -156,12 +155,10 @@ def as_array(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:
     if isinstance(X, Tensor):
         halves = X.dtype in (torch.float16, torch.bfloat16)
         X = (X.float() if halves else X).detach().cpu().numpy()
-    array: np.ndarray = validate_data(
+    array: np.ndarray = check_rows(
         estimator,
         X,
         reset=reset,
-        dtype=[np.float64, np.float32],
-        order="C",
         # distances are checked by `_check_values`, whose message has their place
         ensure_all_finite=callable(estimator.metric),
     )

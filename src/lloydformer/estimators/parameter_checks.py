@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, make_constrain
 from lloydformer.data.shard import Shard
 from lloydformer.engines.ranks import join_ranks
 from lloydformer.engines.ranks.group import MessageKind
+from lloydformer.numerics.checks import refuse_masked
 
 __all__ = [
     "Interval",
@@ -106,6 +107,7 @@ def check_nonnegative_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Return one weight for each row, in float64; a number is the weight of all rows."""
     if isinstance(sample_weight, Number):  # as scikit-learn allows
         sample_weight = np.full(n_rows, sample_weight)
+    refuse_masked("sample_weight", sample_weight)
     weights = check_array(
         sample_weight,
         ensure_2d=False,

@@ -22,6 +22,7 @@ from lloydformer.data.mapped_files import scratch_array
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks, SparseOnGpu, canonicalise_csr
 from lloydformer.data.streamed_blocks import StreamedBlocks
+from lloydformer.data.unusable import explain_words, refuse_dates, refuse_lazy
 from lloydformer.engines import default_engine
 from lloydformer.engines.cuda import pin_rows, survey_on_gpu
 from lloydformer.engines.dask.chunks import is_collection
@@ -38,7 +39,13 @@ from lloydformer.estimators.devices import (
     require_device,
 )
 from lloydformer.estimators.parameter_checks import check_weights, make_generator
-from lloydformer.numerics.checks import FLOATS, ArgumentError, check_range, is_surely_in_range
+from lloydformer.numerics.checks import (
+    FLOATS,
+    ArgumentError,
+    check_range,
+    is_surely_in_range,
+    refuse_masked,
+)
 from lloydformer.numerics.scaling import in_units
 
 V = TypeVar("V")
@@ -170,11 +177,8 @@ def read(estimator: Any, X: Any, sample_weight: Any = None, *, reset: bool) -> S
         return read_collection(estimator, X, sample_weight, reset=reset)
     namespace = get_namespace(X)
     if namespace is not None:
-        points = to_tensor(X)
-        # Integers become floats, as scikit-learn makes them; complex numbers are refused below.
-        if not (points.is_floating_point() or points.is_complex()):
-            points = points.double()
-        return replace(read(estimator, points, sample_weight, reset=reset), namespace=namespace)
+        source = read(estimator, to_tensor(X), sample_weight, reset=reset)
+        return replace(source, namespace=namespace)
     if not isinstance(X, Tensor | TensorBlocks):
         X = validate_array(estimator, X, reset)
     blocks = (
@@ -209,9 +213,12 @@ def _dense_blocks(
     k = int(estimator.n_clusters)
     view = None if reset else estimator._view
     seen = own if view is None else view
-    scaling = None if seen is None else seen.scaling
+    scaling, given = None if seen is None else seen.scaling, None
     if scaling is not None and scaling.curves is not None:
-        points, own = _bend(points, own, scaling)
+        if own is None and isinstance(X, np.ndarray):
+            assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+        own = _bend(points, own, scaling)
+        points, given = own.points.to(points), own.data_points
     # Rows that do not fit into the GPU are read many times by a fit: pinning them pays there, and
     # not for the single pass of `predict`.
     pinnable = reset and device != points.device and can_pin(points)
@@ -247,6 +254,7 @@ def _dense_blocks(
         unit,
         survey,
         is_bent=scaling is not None,
+        given=given,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
         raise ArgumentError("X", "found NaN or infinity; remove or fill in such rows")
@@ -256,15 +264,12 @@ def _dense_blocks(
     return StreamedBlocks(replace(blocks, sample_weight=None), device, mass, unit, memory)
 
 
-def _bend(
-    points: Tensor, own: TensorBlocks | None, scaling: Scaling
-) -> tuple[Tensor, TensorBlocks | None]:
-    """Return points after the curves, and the blocks that hold them if they are given ones."""
+def _bend(points: Tensor, own: TensorBlocks | None, scaling: Scaling) -> TensorBlocks:
+    """Return points after the curves of a scaling; those of given blocks are bent once."""
     if own is None:
-        return scaling.bend(points), None
-    # The same scaling for each number of clusters and for the rows of the fit: bent once.
-    bent = own.bent if own.scaling is scaling else replace(own, scaling=scaling).bent
-    return bent.points.to(points), bent
+        return TensorBlocks(points, scaling=scaling).bent
+    # The same scaling for each number of clusters and for the rows of the fit.
+    return own.bent if own.scaling is scaling else replace(own, scaling=scaling).bent
 
 
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any) -> SparseBlocks:
@@ -341,16 +346,32 @@ def validate_array(estimator: Any, X: Any, reset: bool) -> Any:
             return X
     if isinstance(X, list | tuple) and len(X) and isinstance(X[0], Shard):
         raise ValueError("X: found a list of shards; each rank passes one, lf.Shard(rows)")
-    return validate_data(
+    return check_rows(
         estimator,
         X,
         reset=reset,
-        dtype=[np.float64, np.float32],
-        order="C",
         accept_sparse="csr" if estimator._accepts_sparse else False,
         accept_large_sparse=True,
         ensure_all_finite=False,  # the pass that finds the ends of the columns checks the values
     )
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> Any:
+    """Return X as an array of floats, by scikit-learn's `validate_data`.
+
+    Raises `ValueError` with the column for dates and words, and for what a mask hides.
+    """
+    refuse_lazy("X", X)
+    refuse_masked("X", X)
+    refuse_dates(X)
+    try:
+        return validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C", **checks
+        )
+    except (TypeError, ValueError):
+        if (error := explain_words(X)) is not None:
+            raise error from None
+        raise
 
 
 def is_float_array(X: Any) -> bool:
@@ -419,6 +440,8 @@ def validate_tensor(estimator: Any, X: Tensor, reset: bool) -> Tensor:
     """
     if X.dtype in (torch.float16, torch.bfloat16):
         X = X.float()  # exact
+    elif not (X.is_floating_point() or X.is_complex()):
+        X = X.double()  # as scikit-learn converts arrays of integers
     if X.ndim != 2 or X.dtype not in FLOATS:
         raise ValueError(
             f"X: found a tensor of shape {tuple(X.shape)} and dtype {X.dtype}; "

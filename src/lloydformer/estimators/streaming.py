@@ -48,11 +48,13 @@ class Streaming(Clusterer):
         "batch_size": [None, Interval(Integral, 1, None, closed="left")],
         "max_no_improvement": [None, Interval(Integral, 1, None, closed="left")],
         "reassignment_ratio": [Interval(Real, 0, 1, closed="both")],
+        "decay": [Interval(Real, 0, 1, closed="both")],
     }
 
     batch_size: int | Any | None
     max_no_improvement: int | Any | None
     reassignment_ratio: float | Any
+    decay: float | Any
     _counts: np.ndarray  # weight of each cluster so far, (k,)
 
     @checked_fit
@@ -61,7 +63,8 @@ class Streaming(Clusterer):
 
         Each row goes to its nearest center. A center of total weight $m_j$ so far moves to
         $(m_j c_j + \sum_i w_i x_i) / (m_j + \sum_i w_i)$ over its rows $i$; in `SphericalKMeans` to
-        the direction of this sum. A center without rows stays, for every value of `empty`.
+        the direction of this sum. A center without rows stays, for every value of `empty`. With
+        `decay`, all $m_j$ are multiplied by $1 - \mathrm{decay}$ before each batch.
 
         Parameters
         ----------
@@ -129,7 +132,9 @@ class Streaming(Clusterer):
                 counts = before.new_zeros(len(before))
             else:
                 before = layout.to_row_units(to_tensor(self.cluster_centers_)).contiguous()
-                counts = torch.as_tensor(self._counts).to(before)
+                # Models of 0.2 have no decay, nor have classes of other packages.
+                kept = 1.0 - float(getattr(self, "decay", 0.0))
+                counts = torch.as_tensor(self._counts * kept).to(before)
             session.forget()  # what seeding has left in the state of the points
             sums, masses, _ = session.fold(NearestSums(before.to(layout.dtype)))
             new, counts = merge_batch(

@@ -57,6 +57,27 @@ def require_fraction(argument: str, value: float) -> None:
     require(fraction, argument, value, "pass a fraction from 0 to below 1")
 
 
+def refuse_masked(name: str, values: object) -> None:
+    """Raise a ValueError for masked values: other functions would read what the mask hides."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return
+    mask = np.ma.getmaskarray(values)
+    count = int(mask.sum())
+    if count == 0:
+        return
+    place = np.argwhere(mask)[0].tolist()
+    where, repair = f"at {tuple(place)}", "pass an array without a mask"
+    if mask.ndim == 1:
+        where = f"in row {place[0]}"
+    if mask.ndim == 2:
+        where = f"in row {place[0]}, column {place[1]}"
+        kept = f"{name}[~np.ma.getmaskarray({name}).any(axis=1)]"
+        repair = f"leave out their rows, {kept}, or fill them in"
+    raise ArgumentError(
+        name, f"found {count:,} masked value{'s' * (count > 1)}, the first {where}; {repair}"
+    )
+
+
 def as_points(name: str, value: object) -> Tensor:
     """Return a finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
     tensor = as_rows(name, value)
@@ -69,6 +90,7 @@ def as_rows(name: str, value: object) -> Tensor:
     if isinstance(value, Tensor):
         tensor = value
     else:
+        refuse_masked(name, value)
         try:
             tensor = torch.tensor(np.asarray(value))
         except (TypeError, ValueError) as error:

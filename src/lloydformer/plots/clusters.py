@@ -14,6 +14,10 @@ from lloydformer.plots.palette import CLUSTERS, MARKERS, cluster_colour, ink_on
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# With more rows and columns, eigenvectors of their product take less than half of the time (1.3 s
+# instead of 3.3 s for 2000 x 1000, in use by others). With fewer, singular vectors keep all digits.
+_SMALL = 256
+
 
 def cluster_marker(cluster: int) -> str:
     """Return the marker of a cluster's points."""
@@ -26,6 +30,7 @@ def cluster_map(
     labels: Int[Tensor, " m"],
     centers: Mapping[int, tuple[float, float]],
     ax: "Axes | None" = None,
+    names: Mapping[int, str] | None = None,
 ) -> "Axes":
     """Draw points in the colour and marker of their cluster, and centers with their numbers.
 
@@ -40,6 +45,8 @@ def cluster_map(
         least one.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on; None creates a figure.
+    names : mapping of int to str or None, default=None
+        Names of some clusters, shown beside their numbers.
 
     Returns
     -------
@@ -60,8 +67,11 @@ def cluster_map(
     for cluster, (center_x, center_y) in centers.items():
         colour = cluster_colour(cluster)
         style = {"color": ink_on(colour), "fontsize": 8, "weight": "bold", "zorder": 5}
-        box = {"boxstyle": "circle,pad=0.25", "edgecolor": "white", "facecolor": colour}
-        ax.text(center_x, center_y, str(cluster), ha="center", va="center", bbox=box, **style)
+        name = (names or {}).get(cluster)
+        shape = "circle,pad=0.25" if name is None else "round,pad=0.25"
+        box = {"boxstyle": shape, "edgecolor": "white", "facecolor": colour}
+        words = str(cluster) if name is None else f"{cluster} {name}"
+        ax.text(center_x, center_y, words, ha="center", va="center", bbox=box, **style)
     # One far outlier would squeeze all other points into a corner, so the outermost 1 % at each
     # end of an axis may lie outside of the frame.
     ends = torch.quantile(points, torch.tensor([0.01, 0.99], dtype=points.dtype), dim=0)
@@ -259,7 +269,20 @@ def principal_plane(
     A single point or feature has no second component, which is then zero.
     """
     mean = points.mean(dim=0)
-    _, _, components = torch.linalg.svd(points - mean, full_matrices=False)
+    centered = points - mean
+    if min(points.shape) <= _SMALL:
+        _, _, components = torch.linalg.svd(centered, full_matrices=False)
+    else:
+        components = _largest_components(centered)
     plane = torch.zeros(2, points.shape[1], dtype=points.dtype)
     plane[: len(components)] = components[:2]
     return mean, plane
+
+
+def _largest_components(centered: Float[Tensor, "m d"]) -> Float[Tensor, "2 d"]:
+    """Return the first two principal components from the eigenvectors of the smaller product."""
+    unit = centered / centered.abs().max().clamp(min=1e-300)  # squares must not overflow
+    if len(unit) >= unit.shape[1]:
+        return torch.linalg.eigh(unit.T @ unit).eigenvectors[:, [-1, -2]].T
+    components = torch.linalg.eigh(unit @ unit.T).eigenvectors[:, [-1, -2]].T @ unit
+    return components / components.norm(dim=1, keepdim=True).clamp(min=1e-300)

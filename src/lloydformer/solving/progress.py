@@ -1,19 +1,21 @@
 """A progress bar for estimators, as a callback."""
 
-from typing import TYPE_CHECKING
+import sys
+from time import perf_counter
+from typing import Any, Protocol
 
 from lloydformer.solving.run import Progress
 
-if TYPE_CHECKING:
-    import rich.progress
+# Seconds between two updates in a notebook, which stores and draws each of them.
+_SECONDS = 0.1
 
 
 class ProgressBar:
     """A progress bar on standard error, as the `callback` of an estimator.
 
     It shows the start, the iteration, the objective and the points per second. Use it in a `with`
-    statement: the bar is shown inside of it. A copy in another process, as in a grid search with
-    `n_jobs`, shows nothing.
+    statement: the bar is shown inside of it. In a notebook it is a line of text, which needs no
+    widgets. A copy in another process, as in a grid search with `n_jobs`, shows nothing.
 
     See Also
     --------
@@ -29,7 +31,7 @@ class ProgressBar:
     """
 
     def __init__(self) -> None:
-        self._bars: rich.progress.Progress | None = None
+        self._display: _Display | None = None
         self._elsewhere = False
 
     def __deepcopy__(self, memo: object) -> "ProgressBar":
@@ -48,28 +50,78 @@ class ProgressBar:
     def __enter__(self) -> "ProgressBar":
         # Imported here, so that `import lloydformer` stays fast.
         from rich.console import Console
+
+        console = Console(stderr=True)
+        self._display = _NotebookLine() if console.is_jupyter else _TerminalBar(console)
+        return self
+
+    def __call__(self, progress: Progress) -> None:
+        if self._display is None and self._elsewhere:
+            return
+        if self._display is None:
+            raise RuntimeError("callback: the bar is not shown; use it in a with statement")
+        words = f"start {progress.start + 1}, iteration {progress.iteration + 1}, "
+        words += f"objective {progress.objective:.6g}{_speed(progress)}"
+        self._display.update(words)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._display is not None:
+            self._display.stop()
+            self._display = None
+
+
+class _Display(Protocol):
+    """Shows the words of the last update until it is stopped."""
+
+    def update(self, words: str) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class _TerminalBar:
+    """A line of rich, with a spinner and the time."""
+
+    def __init__(self, console: Any) -> None:
         from rich.progress import Progress as Bars
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bars = Bars(*columns, console=Console(stderr=True))
+        self._bars = Bars(*columns, console=console)
         self._task = self._bars.add_task("seeding", total=None)
         self._bars.start()
-        return self
 
-    def __call__(self, progress: Progress) -> None:
-        if self._bars is None and self._elsewhere:
-            return
-        if self._bars is None:
-            raise RuntimeError("callback: the bar is not shown; use it in a with statement")
-        words = f"start {progress.start + 1}, iteration {progress.iteration + 1}, "
-        words += f"objective {progress.objective:.6g}{_speed(progress)}"
+    def update(self, words: str) -> None:
         self._bars.update(self._task, description=words)
 
-    def __exit__(self, *exception: object) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-            self._bars = None
+    def stop(self) -> None:
+        self._bars.stop()
+
+
+class _NotebookLine:
+    """A line of text on standard error that is written over; a notebook knows carriage returns.
+
+    rich draws in notebooks by ipywidgets. Without them it shows a warning and no bar.
+    """
+
+    def __init__(self) -> None:
+        self._began, self._width = perf_counter(), 0
+        self._words = "seeding"
+        self._write()
+
+    def update(self, words: str) -> None:
+        self._words = words
+        if perf_counter() - self._written >= _SECONDS:
+            self._write()
+
+    def stop(self) -> None:
+        self._write("\n")
+
+    def _write(self, end: str = "") -> None:
+        self._written = perf_counter()
+        line = f"{self._words}, {self._written - self._began:.0f} s"
+        # Spaces cover the rest of a longer line.
+        print(f"\r{line.ljust(self._width)}", end=end, file=sys.stderr, flush=True)
+        self._width = len(line)
 
 
 def _speed(progress: Progress) -> str:

@@ -14,9 +14,10 @@ import torch
 
 import lloydformer as lf
 from lloydformer.app.cli.fit import describe_stop, report_interrupt
-from lloydformer.app.jobs.fit.result import FitRun, draw_sample, silhouettes
+from lloydformer.app.jobs.fit.result import FitRun
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.estimators import ALGORITHMS
+from lloydformer.profiles.sample import draw_sample, silhouettes
 from lloydformer.solving.driver import Interrupted, Result
 from lloydformer.solving.run import Outcome
 

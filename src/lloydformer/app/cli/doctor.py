@@ -2,8 +2,8 @@
 
 from lloydformer.app.cli.terminal import print_json, print_table, stdout
 from lloydformer.app.jobs.doctor import examine_hardware, examine_packages
-from lloydformer.app.jobs.text_values import format_count
 from lloydformer.app.options import Json
+from lloydformer.profiles.words import format_count
 
 
 def doctor(json: Json = False) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from lloydformer.app.cli.terminal import print_json, print_table, progress, stderr, stdout, working
 from lloydformer.app.jobs.fit.settings import FitSettings
-from lloydformer.app.jobs.text_values import format_count, format_number
 from lloydformer.app.options import Json, command_of
+from lloydformer.profiles.words import format_count, format_number
 
 if TYPE_CHECKING:
-    from lloydformer.app.jobs.fit.result import ClusterTotals, FitResult, FitRun
+    from lloydformer.app.jobs.fit.result import FitResult, FitRun
+    from lloydformer.profiles.assignment import ClusterTotals
 
 
 @command_of(FitSettings)

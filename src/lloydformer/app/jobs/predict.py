@@ -6,7 +6,6 @@ from typing import Any
 from lloydformer.app.jobs.fit.job import name_data
 from lloydformer.app.jobs.fit.label_file import check_kind, write_labels
 from lloydformer.app.jobs.fit.outputs import load_columns, load_model
-from lloydformer.app.jobs.fit.result import ClusterTotals, assign_rows
 from lloydformer.app.jobs.fit.settings import PredictSettings
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable, open_table, to_blocks
@@ -17,6 +16,7 @@ from lloydformer.data.storage.atomic_files import (
     refuse_to_overwrite,
 )
 from lloydformer.estimators.base import Clusterer
+from lloydformer.profiles.assignment import ClusterTotals, assign_rows
 
 
 def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals]:

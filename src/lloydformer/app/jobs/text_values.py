@@ -1,9 +1,8 @@
 """Values as text: parse what users type, and format what they read. Imports nothing heavy."""
 
 import csv
-import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -94,42 +93,3 @@ def data_name(data: str) -> str:
         return "stdin"
     path = Path(data.removeprefix(PREFIX)).resolve()
     return Path(path.stem).stem if path.suffix.lower() in PACKED else path.stem
-
-
-def format_number(value: float | int, digits: int = 4) -> str:
-    """Format a number without an exponent, unless it is tiny or huge.
-
-    >>> format_number(29734.6), format_number(-0.00123456), format_number(2.50)
-    ('29,735', '-0.001235', '2.5')
-    >>> format_number(1e-9), format_number(0)
-    ('1e-09', '0')
-    """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    # Outside of this range zeros would fill the cell of a table, and float64 has 15 digits.
-    if not 1e-6 <= abs(value) < 1e15:
-        return f"{value:.{digits}g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if decimals else text
-
-
-def format_count(number: int, noun: str) -> str:
-    """Format a number with its noun.
-
-    >>> format_count(1, "iteration"), format_count(1200, "row")
-    ('1 iteration', '1,200 rows')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def join_words(words: Sequence[str], most: int = 6) -> str:
-    """Join words for a sentence: the first ones, and how many there are.
-
-    >>> join_words(["a"]), join_words(["a", "b", "c"]), join_words(["a", "b", "c"], most=1)
-    ('a', 'a, b and c', 'a and 2 more')
-    """
-    if len(words) > most:
-        return f"{', '.join(words[:most])} and {len(words) - most} more"
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last

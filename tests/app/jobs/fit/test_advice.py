@@ -9,8 +9,8 @@ import torch
 
 from lloydformer.app.jobs.fit.advice import give_advice
 from lloydformer.app.jobs.fit.job import FitJob
-from lloydformer.app.jobs.fit.result import Assignment
 from lloydformer.app.jobs.fit.settings import FitSettings
+from lloydformer.profiles.assignment import Assignment
 
 RNG = np.random.default_rng(0)
 N = 300

@@ -6,7 +6,7 @@ import torch
 from array_table import open_array
 
 from lloydformer.app.jobs.fit.label_file import write_labels
-from lloydformer.app.jobs.fit.result import Assignment
+from lloydformer.profiles.assignment import Assignment
 
 
 def written(distances, path):

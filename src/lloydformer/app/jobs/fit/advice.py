@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from lloydformer.app.jobs.fit.result import FitResult
-from lloydformer.app.jobs.text_values import format_count, join_words
 from lloydformer.data.scale_choice import ColumnSample, choose_scale, share_unit
+from lloydformer.profiles.words import format_count, join_words
 
 # A silhouette below this means that no substantial clusters were found (Kaufman and Rousseeuw,
 # 1990).

@@ -12,7 +12,6 @@ import numpy as np
 from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.job import describe_error
 from lloydformer.app.jobs.fit.label_file import write_label_chunks
-from lloydformer.app.jobs.fit.result import ClusterTotals
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.data.conversion import choose_by_name
@@ -22,6 +21,7 @@ from lloydformer.data.table_options import TableOptions
 from lloydformer.engines.dask.transport import ClusterError, Waiting
 from lloydformer.estimators.base import Clusterer
 from lloydformer.numerics.checks import ArgumentError
+from lloydformer.profiles.assignment import ClusterTotals
 
 # To wait for a scheduler, and for its first worker. Chosen by hand: longer than a busy cluster
 # takes to respond, shorter than a user waits before doubting the address.

@@ -8,10 +8,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from lloydformer.app.jobs.fit.result import Assignment
 from lloydformer.data.csv_format import escape_formula
 from lloydformer.data.sources import OpenedTable
 from lloydformer.data.typed_tables import find_pyarrow
+from lloydformer.profiles.assignment import Assignment
 
 KINDS = ("csv", "parquet")
 # Rows written at a time; bounds temporary memory.

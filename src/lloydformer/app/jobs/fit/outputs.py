@@ -13,7 +13,7 @@ import torch
 
 from lloydformer import __version__
 from lloydformer.app.jobs.fit.label_file import KINDS, check_kind, write_labels
-from lloydformer.app.jobs.fit.result import ClusterTotals, FitResult
+from lloydformer.app.jobs.fit.result import FitResult
 from lloydformer.app.jobs.fit.settings import FitSettings, model_folder
 from lloydformer.data.conversion import Conversion, Feature
 from lloydformer.data.csv_format import escape_formula
@@ -24,6 +24,7 @@ from lloydformer.data.storage.model_folder import CONFIG, TENSORS
 from lloydformer.data.table_options import MISSING
 from lloydformer.estimators.base import Clusterer
 from lloydformer.plots.axes import require_matplotlib
+from lloydformer.profiles.assignment import ClusterTotals
 
 COLUMNS = "columns.json"
 # Everything that a fit may write; some depend on the options. summary.json is the last: it

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from lloydformer.app.jobs.text_values import join_words
 from lloydformer.data.scale_choice import Choice
+from lloydformer.profiles.words import join_words
 
 _WORDS = {
     "log": "logarithms of",

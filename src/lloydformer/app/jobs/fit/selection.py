@@ -12,10 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.app.jobs.fit.result import FitResult, FitRun, assign_rows, draw_sample
+from lloydformer.app.jobs.fit.result import FitResult, FitRun
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable
+from lloydformer.profiles.assignment import assign_rows
+from lloydformer.profiles.sample import draw_sample
 
 # `gap` and `stability` fit a part of the sample again and again: the rows of it, the references or
 # pairs of subsets, and the starts of each fit. Chosen by hand; docs/commands.md names them.
