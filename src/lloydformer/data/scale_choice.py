@@ -203,10 +203,10 @@ def _has_group(z: np.ndarray, weights: np.ndarray) -> bool:
     if len(counts) <= first:
         return False
     peak = first + int(counts[first:].argmax())
-    outliers = weights[z > 2 * peak + _REACH].sum()  # beyond the group there is no other
-    return bool(counts[peak] >= _GROUP / 2 and counts[peak] > 2 * counts[1:peak].min()) and (
-        outliers == 0
-    )
+    # Outliers beyond the group would weigh more than it.
+    is_last = z.max() <= 2 * peak + _REACH
+    is_peak = counts[peak] >= _GROUP / 2 and counts[peak] > 2 * counts[1:peak].min()
+    return bool(is_last and is_peak)
 
 
 def share_unit(columns: list[ColumnSample]) -> bool:

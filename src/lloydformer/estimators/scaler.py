@@ -99,7 +99,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, method: str = "auto") -> None:
+    def __init__(self, method: Any = "auto") -> None:
         self.method = method
 
     def __sklearn_tags__(self) -> Any:

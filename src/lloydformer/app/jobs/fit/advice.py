@@ -35,12 +35,13 @@ def give_advice(result: FitResult, scale: str = "none") -> list[str]:
     """
     if result.blocks.n_rows < _ROWS:
         return []
-    skewed = list(_advise_on_scale(result, scale))
+    about_scale = list(_advise_on_scale(result, scale))
     return [
         *_advise_on_columns(result),
-        *skewed,
+        *about_scale,
         *_advise_on_copies(result),
-        *_advise_on_clusters(result, is_skewed=bool(skewed)),
+        # Of columns that should be scaled first, the clusters and the best k are not known yet.
+        *([] if about_scale else _advise_on_clusters(result)),
     ]
 
 
@@ -102,8 +103,8 @@ def _advise_on_scale(result: FitResult, scale: str) -> Iterator[str]:
     if len(variances) < 2 or total <= 0 or result.blocks.directions:
         return
     largest = int(variances.argmax())
-    dominates = bool(variances[largest] >= _MOST * total)
-    if dominates and scale in _KEEP_WORDS:
+    dominates = scale in _KEEP_WORDS and bool(variances[largest] >= _MOST * total)
+    if dominates:
         yield (
             f"column {names[largest]} carries {_format_share(variances[largest] / total)} of the "
             "variance, so the others hardly matter; --scale auto gives each column its weight"
@@ -201,11 +202,8 @@ def _names_rows(column: np.ndarray, name: str) -> bool:
     return bool((steps > 0).all() or (steps < 0).all() or _ID.search(name))
 
 
-def _advise_on_clusters(result: FitResult, is_skewed: bool) -> Iterator[str]:
-    """Yield advice on a weak silhouette, clusters of one row, and a range of k that ends early.
-
-    On columns that should be scaled first, the best k is not known yet.
-    """
+def _advise_on_clusters(result: FitResult) -> Iterator[str]:
+    """Yield advice on a weak silhouette, clusters of one row, and a range of k that ends early."""
     tried = [run.k for run in result.runs]
     if result.silhouette is not None and result.silhouette < WEAK:
         yield (
@@ -225,7 +223,7 @@ def _advise_on_clusters(result: FitResult, is_skewed: bool) -> Iterator[str]:
             f"cluster{'s' * (len(alone) > 1)} {join_words(where)} {has} {format_count(1, 'row')} "
             f"{one}, perhaps an outlier; --algorithm trimmed leaves outliers out"
         )
-    if len(tried) > 2 and result.n_clusters == max(tried) and not is_skewed:
+    if len(tried) > 2 and result.n_clusters == max(tried):
         yield f"k {max(tried)} is the largest that was tried; try a larger range"
 
 

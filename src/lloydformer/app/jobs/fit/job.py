@@ -81,7 +81,11 @@ class FitJob:
             assert model is not None
             scaling = model.scaling if model.n_features_in_ == table.points.shape[1] else None
         elif method != "none":
-            scaling = scale_columns(table, cast("Scale", method))
+            try:
+                scaling = scale_columns(table, cast("Scale", method))
+            except ValueError as error:
+                words = str(error).removeprefix("scale: ")
+                raise ValueError(f"{settings.data}: {words}") from None
             table = replace(table, choices=scaling.choices)
         blocks = to_blocks(table, scaling)
         if self.numbers[-1] > blocks.n_rows:

@@ -32,10 +32,8 @@ def describe_scales(method: str, columns: Sequence[str], choices: Sequence[Choic
 
 
 def note_scales(method: str, columns: Sequence[str], choices: Sequence[Choice]) -> list[str]:
-    """Return a note on what `--scale auto` chose; none if it is another method."""
-    if method != "auto" or not choices:
+    """Return a note on what `--scale auto` chose; none if columns are left as they are."""
+    if method != "auto" or not choices or choices[0].method == "none":
         return []
-    if choices[0].method == "none":
-        return [f"columns are not scaled: {choices[0].reason}; --scale standard scales them"]
     words = describe_scales(method, columns, choices).removeprefix("auto (").removesuffix(")")
     return [f"scaled: {words}; --scale none leaves columns as they are"]
