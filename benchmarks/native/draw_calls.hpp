@@ -46,6 +46,23 @@ std::pair<std::vector<int64_t>, std::vector<T>> closest(Run<T>& run, const Gener
     return {rows, distances};
 }
 
+/// The rows that are farthest from their own centers, at most `most`. The labels of the run are those
+/// of its centers.
+template <class T>
+std::pair<std::vector<int64_t>, std::vector<double>> farthest(Run<T>& run, const Generated<T>& given,
+                                                              int64_t most) {
+    std::vector<int64_t> rows(most);
+    std::vector<double> distances(most);
+    Call call;
+    call.set("centers", const_cast<T*>(given.centers.data()), {given.k, given.d});
+    run.set(call, "labels", run.labels), run.set(call, "rows", rows);
+    run.set(call, "distances", distances);
+    const int64_t count = run.changes("farthest", call);
+    rows.resize(count), distances.resize(count);
+    run.found.add(rows), run.found.add(distances);
+    return {rows, distances};
+}
+
 /// Returns the sum of d^2 of rows by their numbers; their sums and counts are those of the run.
 template <class T>
 double minibatch(Run<T>& run, const Generated<T>& given, std::vector<int64_t> rows) {
@@ -93,5 +110,6 @@ void every_draw(Run<T>& run, const Generated<T>& given) {
     const double penalty = 3;
     draw(run, given, 1, nullptr), draw(run, given, 2, &penalty);
     closest(run, given), minibatch(run, given, some_rows(given));
+    run.measure(), farthest(run, given, 1 + given.n / 3);
     approach(run, given, 0, given.k / 2 + 1), approach(run, given, given.k / 2 + 1, given.k);
 }

@@ -91,6 +91,35 @@ void check_closest(const AllAway<T>& all, const std::string& where) {
     }
 }
 
+/// The farthest rows in their order, and none of the others is farther.
+template <class T>
+void check_farthest(const AllAway<T>& all, const std::string& where) {
+    const Generated<T>& given = all.points.given;
+    const Kind& kind = all.points.kind;
+    Run<T> run(given, kind, 3, 0);
+    run.measure();
+    const auto away = [&](int64_t i) { return all.at(i, run.labels[i]); };
+    const auto [rows, distances] = farthest(run, given, 1 + given.n / 3);
+    const double rounding = all.rounding();
+    std::vector<char> taken(given.n);
+    for (size_t l = 0; l < rows.size(); l++) {
+        const bool ordered = l == 0 || distances[l - 1] > distances[l] ||
+                             (distances[l - 1] == distances[l] && rows[l - 1] < rows[l]);
+        if (!ordered || given.weight(rows[l], kind) == 0 || taken[rows[l]]++ ||
+            differ(distances[l], away(rows[l]), rounding))
+            complain("not the farthest rows", where);
+    }
+    int64_t others = 0;
+    for (int64_t i = 0; i < given.n; i++) {
+        if (taken[i] || given.weight(i, kind) == 0) continue;
+        others++;
+        if (away(i) > distances.back() * (1 + 1e-11) + rounding)
+            complain("not the farthest rows", where);
+    }
+    if (others > 0 && int64_t(rows.size()) < 1 + given.n / 3)
+        complain("not the farthest rows", where);
+}
+
 /// Sums, counts and the objective of rows by their numbers, whatever they weigh.
 template <class T>
 void check_minibatch(const AllAway<T>& all, const std::string& where) {
@@ -146,6 +175,6 @@ template <class T>
 void check_draws(const AllAway<T>& all, const std::string& where) {
     for (double penalty : {0.5, 200.0}) check_draw(all, where, &penalty);
     check_draw(all, where, nullptr);
-    check_closest(all, where), check_minibatch(all, where);
+    check_closest(all, where), check_farthest(all, where), check_minibatch(all, where);
     check_approach(all, where);
 }

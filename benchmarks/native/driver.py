@@ -100,10 +100,28 @@ MUTANTS = {
         "a relocation does not find two blobs without a center",
     ),
     "nearest point as refill": Mutant(
-        "iterate.hpp",
-        "return a.away > b.away;",
-        "return a.away < b.away;",
+        "farthest.hpp",
+        "return away > other.away ||",
+        "return away < other.away ||",
         "an empty cluster without the farthest point",
+    ),
+    "a farther row left out": Mutant(
+        "farthest.hpp",
+        "for (int u = 1; u < ranges.count; u++) found[0].merge(found[u]);",
+        "",
+        "not the farthest rows",
+    ),
+    "all centers as copies of the first": Mutant(
+        "centers.hpp",
+        "seen.emplace(own, d * sizeof(Number)).second",
+        "seen.emplace(own, 0 * sizeof(Number)).second",
+        "not the nearest center",
+    ),
+    "ties of a row with few of its centers": Mutant(
+        "centers.hpp",
+        "for (; low != 0; low &= low - 1) each(first + j + __builtin_ctz(low));",
+        "if (low != 0) each(first + j + __builtin_ctz(low));",
+        "not the nearest center",
     ),
     "a seed that reaches too few points": Mutant(
         "seeding.hpp",

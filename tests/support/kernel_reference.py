@@ -13,7 +13,13 @@ from kernel_distances import Distances, U, by_label, close
 from kernel_problems import Problem
 
 from lloydformer.numerics.noise import gumbel, row_uniform
-from lloydformer.plans.assign import Moments, NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.assign import (
+    Farthest,
+    Moments,
+    NearestCosines,
+    NearestDistances,
+    NearestSums,
+)
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
 from lloydformer.plans.minibatch import MinibatchSums
@@ -47,12 +53,12 @@ class Checks:
     def run(self) -> None:
         if self.given.extreme:
             self.lloyd(), self.measure(), self.seeding(), self.seeds(), self.iterations()
-            self.oversample(), self.minibatch()
+            self.oversample(), self.minibatch(), self.farthest()
             return
         self.moments(), self.lloyd(), self.measure(), self.cosines(), self.shares()
         self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
         self.seeding(), self.seeds(), self.iterations(), self.relocation(), self.splits()
-        self.draws(), self.closest(), self.oversample(), self.minibatch()
+        self.draws(), self.closest(), self.oversample(), self.minibatch(), self.farthest()
 
     def moments(self) -> None:
         x, there = self.given.rows, self.w > 0
@@ -111,6 +117,25 @@ class Checks:
 
     def measure(self) -> None:
         self.measured(NearestDistances(self.given.centers))
+
+    def farthest(self) -> None:
+        """The farthest rows with weight, and no other row is farther by more than rounding."""
+        away, labels = self.measured(NearestDistances(self.given.centers))
+        every, there = np.arange(self.n), np.flatnonzero(self.w > 0)
+        own, off = away.squares[every, labels], away.by_differences[every, labels]
+        m = int(self.given.rng.integers(1, self.n + 3))
+        found = self.session.fold(Farthest(self.given.centers, m))
+        rows, far = found.rows.numpy(), found.distances.numpy()
+        assert len(np.unique(rows)) == len(rows) == min(m, len(there))
+        assert np.isin(rows, there).all()
+        close(far, own[rows], off[rows], "farthest: distances")
+        assert np.array_equal(np.lexsort((rows, -far)), np.arange(len(rows)))
+        left = np.setdiff1d(there, rows)
+        if len(left) and len(rows):
+            assert (own[left] - off[left] <= far[-1]).all()
+        assert np.array_equal(found.labels, labels[rows])
+        assert np.array_equal(found.weights, self.w[rows])
+        close(found.points, self.given.rows[rows], self.given.error[rows, None], "farthest: rows")
 
     def cosines(self) -> None:
         self.measured(NearestCosines(self.given.centers))

@@ -105,6 +105,8 @@ class TensorBlocks:
         Sums over the points, if they are known.
     first_row : int
         The number of the first row in the data that these are a part of.
+    n_clusters : int
+        How many centers rows are compared with; decides how many threads small data are worth.
     """
 
     points: Tensor
@@ -122,6 +124,7 @@ class TensorBlocks:
     first_row: int = 0
     is_bent: bool = False
     given: Tensor | None = None
+    n_clusters: int = 1
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Raise TypeError: other packages would read all rows, without their scaling."""

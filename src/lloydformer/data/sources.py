@@ -174,6 +174,8 @@ class OpenedTable:
         The table.
     choices : tuple of Choice
         How each column of points is scaled, and why; empty if they are not.
+    remembered_id : str or None
+        The column that named the rows of a fit, if the options name none.
     """
 
     points: np.ndarray
@@ -182,11 +184,12 @@ class OpenedTable:
     dropped: np.ndarray
     source: Table
     choices: tuple[Choice, ...] = ()
+    remembered_id: str | None = None
 
     @property
     def id_column(self) -> str | None:
         """The column that names the rows."""
-        return self.source.options.id_column
+        return self.source.options.id_column or self.remembered_id
 
     @property
     def n_rows(self) -> int:
@@ -201,8 +204,16 @@ class OpenedTable:
     def ids(self) -> Iterator[np.ndarray]:
         """Yield the names of the rows, block by block, as the file has them."""
         assert self.id_column is not None
-        for batch in self.source.batches([], self.source.find([self.id_column])):
-            yield object_array(["" if text is None else str(text) for text in batch.texts[0]])
+        for (names,) in self.texts(self.source.find([self.id_column])):
+            yield names
+
+    def texts(self, columns: Sequence[int]) -> Iterator[list[np.ndarray]]:
+        """Yield the values of some columns, block by block, as the file has them."""
+        for batch in self.source.batches([], columns):
+            yield [
+                object_array(["" if text is None else str(text) for text in texts])
+                for texts in batch.texts
+            ]
 
 
 def rows_in_table(rows: np.ndarray, dropped: np.ndarray) -> np.ndarray:

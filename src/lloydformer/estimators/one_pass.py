@@ -142,7 +142,7 @@ def open_one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass 
         estimator._directions,
         0.0,  # no bound of the norms: it would take a pass over the rows
         isinstance(X, TensorBlocks) and X.mapped,
-        threads_for(points.size),
+        threads_for(points.size, n_clusters=int(estimator.n_clusters)),
         0,  # no memory for bounds of distances, which pay over several iterations only
         leaf_rows(_CPU, n_features, int(estimator.n_clusters)),
     )

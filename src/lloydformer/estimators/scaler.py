@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from lloydformer.data.column_scales import SCALES, ColumnScales, Scale, fit_column_scales
+from lloydformer.data.column_scales import SCALES, ColumnScales, fit_column_scales
 from lloydformer.data.curves import Curves
 from lloydformer.data.scale_choice import Choice
 from lloydformer.data.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
@@ -150,8 +150,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             choices = (Choice("none", "as given"),) * n_features
             found = ColumnScales(np.zeros(n_features), np.ones(n_features), None, choices)
         else:
-            method: Scale = self.method  # type: ignore[assignment]
-            found = fit_column_scales(X, method, weights)
+            found = fit_column_scales(X, self.method, weights)
         wrong = np.flatnonzero(~(np.isfinite(found.shift) & np.isfinite(found.scale)))
         if len(wrong):
             raise ValueError(

@@ -255,6 +255,7 @@ def _dense_blocks(
         survey,
         is_bent=scaling is not None,
         given=given,
+        n_clusters=k,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
         raise ArgumentError("X", "found NaN or infinity; remove or fill in such rows")

@@ -49,12 +49,12 @@ class LearnedKMeans(Clusterer):
         `init` is "random" or a callable, otherwise 1.
     n_steps : int, default=10
         Number of steps of the trained layer.
-    polish : int, default=10
+    polish : int, default=300
         Maximum number of iterations of Lloyd's algorithm after these steps.
     beside_lloyd : bool, default=True
-        If True, also run `n_steps` + `polish` iterations of Lloyd's algorithm from the same start
-        and keep the better result. So the result is never worse than that of `KMeans` with as many
-        iterations.
+        If True, also run at most `n_steps` + `polish` iterations of Lloyd's algorithm from the same
+        start and keep the better result. So the result is never worse than that of `KMeans` with at
+        most as many iterations, for instance its default of 300.
     pretrained : str or Path, default="symmetric"
         The trained weights. "symmetric" is one layer for every n, d and k. A name from
         `lf.learning.available()` is a layer of the paper, for one d and k, and "auto" is the one
@@ -137,7 +137,7 @@ class LearnedKMeans(Clusterer):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(20, 7))[rng.integers(20, size=400)] + 0.05 * rng.normal(size=(400, 7))
     >>> learned = lf.LearnedKMeans(20, init=X[:20]).fit(X)
-    >>> learned.inertia_ <= lf.KMeans(20, init=X[:20], max_iter=20).fit(X).inertia_
+    >>> learned.inertia_ <= lf.KMeans(20, init=X[:20]).fit(X).inertia_
     True
     """
 
@@ -158,7 +158,7 @@ class LearnedKMeans(Clusterer):
         init: Any = "k-means++",
         n_init: Any = "auto",
         n_steps: int | Any = 10,
-        polish: int | Any = 10,
+        polish: int | Any = 300,
         beside_lloyd: bool | Any = True,
         pretrained: str | Path | Any = SYMMETRIC,
         tol: float | Any = 1e-4,

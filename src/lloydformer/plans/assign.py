@@ -193,7 +193,9 @@ class Farthest:
 
     def map(self, block: PointBlock) -> FarthestPoints:
         labels = block.labels.long()
-        away = block.rows.squared_distances(self.centers, labels).double()
+        # In float64, rounded once: engines that add up in another order find the same points.
+        exact = block.rows.squared_distances(self.centers.double(), labels)
+        away = exact.to(self.centers.dtype).double()
         weights = torch.ones_like(away) if block.weights is None else block.weights.double()
         away = away.masked_fill(weights <= 0, -1.0)
         # Stable, so that equal distances keep the order of their rows on every engine.

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from lloydformer.app.jobs.explore import MOST_POINTS, data_state
+from lloydformer.app.jobs.explore_settings import ExploreSettings
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,6 +43,23 @@ def test_a_page_with_points_and_a_recipe(command, points, tmp_path):
     assert state["recipe"]["name"] == "soft"
 
 
+def test_columns_and_scale_are_those_of_fit(command, tmp_path):
+    """The points on the page are those that a fit with these options compares."""
+    data, page = tmp_path / "mixed.csv", tmp_path / "page.html"
+    data.write_text("who,a,b,city\n1,0,10,Rome\n2,5,30,Oslo\n3,10,50,Rome\n", encoding="utf-8")
+    command("explore", "--data", str(data), "--columns", "b,a", "--scale", "minmax",
+            "-o", str(page))  # fmt: skip
+    assert state_of(page)["points"] == [[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]
+    options = ["--exclude", "who", "--one-hot", "city", "--force"]
+    command("explore", "--data", str(data), *options, "-o", str(page))
+    assert state_of(page)["points"] == [[0, 10, 0, 1], [5, 30, 1, 0], [10, 50, 0, 1]]
+    _, _, err = command(
+        "explore", "--data", str(data), "--numeric-only", "--force", "-o", str(page)
+    )
+    assert "note: " in err
+    assert "city" in err
+
+
 def test_an_existing_page_needs_force(command, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("mine", encoding="utf-8")
@@ -58,11 +77,18 @@ def test_an_existing_page_needs_force(command, tmp_path):
         (["--recipe", "relocating"], "--recipe: found 'relocating'; pass one of lloyd,"),
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["-k", "3"], "--clusters: found no --data"),
+        (["--columns", "a"], "--columns: found no --data"),
+        (["--scale", "standard"], "--scale: found no --data"),
+        (["--data", "{points}", "--scale", "x"], "--scale: found 'x'; pass "),
+        (["--data", "{points}", "--columns", "c"], "found 'c'; there are a, b"),
+        (["--data", "{words}"], "use --columns a or --numeric-only"),
         (["--port", "70000"], "70000"),
     ],
 )
-def test_bad_input_is_one_line(command, arguments, words):
-    status, out, err = command("explore", *arguments)
+def test_bad_input_is_one_line(command, points, tmp_path, arguments, words):
+    (tmp_path / "words.csv").write_text("a,b\n1,x\n2,y\n3,z\n", encoding="utf-8")
+    names = {"points": points, "words": tmp_path / "words.csv"}
+    status, out, err = command("explore", *(each.format(**names) for each in arguments))
     assert (status, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
@@ -71,12 +97,13 @@ def test_bad_input_is_one_line(command, arguments, words):
 def test_of_many_rows_some_are_drawn_and_centers_are_distinct(tmp_path):
     rows = np.repeat(np.arange(1000.0), 2)[:, None]
     np.save(tmp_path / "many.npy", rows)
-    state, n_rows = data_state(str(tmp_path / "many.npy"), n_clusters=300)
-    assert (n_rows, len(state["points"])) == (2000, MOST_POINTS)
+    many = ExploreSettings(data=str(tmp_path / "many.npy"), clusters=300)
+    state, table = data_state(many)
+    assert (len(table.points), len(state["points"])) == (2000, MOST_POINTS)
     assert len({tuple(row) for row in state["centers"]}) == 300
-    assert data_state(str(tmp_path / "many.npy"), 300)[0] == state
+    assert data_state(many)[0] == state
     with pytest.raises(ValueError, match="--clusters: found 501 for 500 rows"):
-        data_state(str(tmp_path / "many.npy"), n_clusters=501)
+        data_state(replace(many, clusters=501))
 
 
 SERVED = """
@@ -117,6 +144,8 @@ def test_the_browser_is_asked_to_open_the_address(command, monkeypatch):
 
 def test_commands_of_the_page_run(command, points, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    people = "age,income,city\n" + "".join(f"{i},{i * i},Rome\n" for i in range(9))
+    (tmp_path / "people.csv").write_text(people, encoding="utf-8")
     shown = [
         line
         for page in ("docs/explorer.md", "docs/commands.md")

@@ -66,6 +66,88 @@ def test_new_rows_are_converted_as_in_the_fit(command, here):
     assert np.allclose(found["distance"], fitted["distance"][new.index], rtol=1e-5)
 
 
+def test_predict_knows_the_column_that_named_the_rows(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS)
+    new = FRAME.sample(20, random_state=2)
+    new.to_csv("new.csv", index=False)
+    status, _, err = command("predict", "people-clusters", "new.csv", "-o", "labels.csv")
+    assert (status, "customer" in err) == (0, False)
+    assert list(pd.read_csv("labels.csv")["customer"]) == list(new["customer"])
+    new.assign(customer=None, other=range(20)).to_csv("other.csv", index=False)
+    command("predict", "people-clusters", "other.csv", "--id-column", "other", "-o", "other-l.csv")
+    assert list(pd.read_csv("other-l.csv")) == ["row", "other", "cluster", "distance"]
+    new.drop(columns="customer").to_csv("unnamed.csv", index=False)
+    status, _, err = command("predict", "people-clusters", "unnamed.csv", "-o", "unnamed-l.csv")
+    assert status == 0
+    assert "no column customer, which named the rows in the fit; the labels have row numbers" in err
+    assert list(pd.read_csv("unnamed-l.csv")) == ["row", "cluster", "distance"]
+
+
+@pytest.mark.parametrize("missing", ["error", "drop"])
+def test_a_model_of_plain_columns_knows_it_too(command, here, missing):
+    """columns.json is written for it, and one of before, without it, is read."""
+    numbers = FRAME[["customer", "age", "visits"]]
+    numbers.to_csv("plain.csv", index=False)
+    options = ("--id-column", "customer", "--missing", missing)
+    assert command("fit", "plain.csv", "-k", "3", *options)[0] == 0
+    assert command("predict", "plain-clusters", "plain.csv", "-o", "a.csv")[0] == 0
+    assert list(pd.read_csv("a.csv")["customer"]) == list(FRAME["customer"])
+    path = here / "plain-clusters" / "model" / "columns.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    assert stored.pop("id_column") == "customer"
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    assert command("predict", "plain-clusters", "plain.csv", "-o", "b.csv")[0] == 0
+    assert list(pd.read_csv("b.csv")) == ["row", "cluster", "distance"]
+    path.write_text(json.dumps(stored | {"id_column": 7}), encoding="utf-8")
+    status, _, err = command("predict", "plain-clusters", "plain.csv", "-o", "c.csv")
+    assert (status, "columns.json" in err, err.count("\n")) == (2, True, 1)
+
+
+def test_names_of_rows_by_number(command, here):
+    FRAME[["customer", "age", "visits"]].to_csv("bare.csv", index=False, header=False)
+    options = ("--no-header", "--id-column", "1")
+    assert command("fit", "bare.csv", "-k", "3", *options)[0] == 0
+    assert command("predict", "bare-clusters", "bare.csv", "--no-header", "-o", "a.csv")[0] == 0
+    assert list(pd.read_csv("a.csv")["1"]) == list(FRAME["customer"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("ids", [(), ("--id-column", "customer")])
+def test_labels_may_carry_the_columns_of_the_data(command, here, kind, ids, monkeypatch):
+    monkeypatch.setattr("lloydformer.app.jobs.fit.label_file._CHUNK", 64)
+    frame = FRAME.assign(note=['said "no", then left', " ", None] * 30, distance=range(N))
+    frame.loc[[0, 70], "age"] = np.nan
+    frame.insert(0, "=cluster", np.arange(N) / 7)
+    frame.to_csv("wide.csv", index=False)
+    fit = ["fit", "wide.csv", "-k", "3", "--labels", kind, "--missing", "drop", "--keep-columns"]
+    assert command(*fit, "--columns", "age,visits", *ids)[0] == 0
+    found = (pd.read_csv if kind == "csv" else pd.read_parquet)(f"wide-clusters/labels.{kind}")
+    kept = ["'=cluster", "age", "city", "visits", "note", "data distance"]
+    names = ["customer", *kept] if ids else [kept[0], "customer", *kept[1:]]
+    assert list(found) == ["row", *names, "cluster", "distance"]
+    same = frame.rename(columns={"=cluster": "'=cluster", "distance": "data distance"})
+    # The texts of the file, digit by digit: those of Parquet are texts, too.
+    own = pd.read_csv("wide.csv", dtype=str, keep_default_na=False).set_axis(list(same), axis=1)
+    texts = found[names].fillna("") if kind == "parquet" else own[names]
+    pd.testing.assert_frame_equal(texts.astype(str), own[names].astype(str), check_dtype=False)
+    if kind == "csv":
+        read = pd.read_csv("wide-clusters/labels.csv", dtype=str, keep_default_na=False)
+        pd.testing.assert_frame_equal(read[names], own[names])
+    assert list(np.flatnonzero(found["cluster"].isna())) == [0, 70]
+
+
+def test_predict_carries_the_columns_and_names_every_one_once(command, here):
+    command("fit", "people.csv", "-k", "3", *OPTIONS)
+    head, *rows = (here / "people.csv").read_text(encoding="utf-8").splitlines()
+    text = "\n".join([f"{head},more,more,", *(f"{row},1,2,3" for row in rows)])
+    (here / "new.csv").write_text(text, encoding="utf-8")
+    status, _, _ = command("predict", "people-clusters", "new.csv", "--keep-columns", "-o", "l.csv")
+    assert status == 0
+    first, second = (here / "l.csv").read_text(encoding="utf-8").splitlines()[:2]
+    assert first == ("row,customer,age,city,visits,more,more (column 6),column 7,cluster,distance")
+    assert second.startswith(f"1,{rows[0]},1,2,3,")
+
+
 def test_words_that_the_fit_did_not_see(command, here):
     command("fit", "people.csv", "-k", "3", *OPTIONS)
     new = FRAME.head(6).copy()

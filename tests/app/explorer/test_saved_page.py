@@ -1,9 +1,13 @@
 """The page as one file: opened from disk, with the network off."""
 
+import numpy as np
 import pytest
 from explorer_page import Explorer
 
+import lloydformer as lf
+from lloydformer.app.explorer.embedded import EmbeddedPage
 from lloydformer.app.explorer.page_files import build_single_file
+from lloydformer.circuits.serialise import serialise
 
 pytestmark = pytest.mark.long
 
@@ -72,3 +76,41 @@ def test_pictures(explore, tmp_path):
             assert path.read_bytes().startswith(first)
             assert path.stat().st_size > 2000
             assert b"var(--" not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("state", "in_sandbox"),
+    [
+        ({"points": [[0.0, 0.0], [1.0, 0.0], [9.0, 9.0], [9.0, 8.0]]}, True),
+        ({"recipe": serialise(lf.recipes.soft(2.0))}, True),
+        ({}, False),
+    ],
+    ids=["points", "recipe", "neither"],
+)
+def test_it_opens_where_the_points_and_the_recipe_of_the_user_are(
+    browser, tmp_path, state, in_sandbox
+):
+    path = tmp_path / "page.html"
+    path.write_text(build_single_file(state), encoding="utf-8")
+    page = browser.new_page()
+    try:
+        page.goto(path.as_uri())
+        page.wait_for_selector("#sandbox .point")
+        top = page.evaluate("document.getElementById('sandbox').getBoundingClientRect().top")
+        assert (abs(top) < 100) == in_sandbox
+    finally:
+        page.close()
+
+
+def test_a_notebook_does_not_scroll_to_the_page_in_it(browser):
+    """The frame is far below, and scrolls inside of itself only."""
+    frame = EmbeddedPage(None, np.eye(2), np.eye(2))._repr_html_()
+    page = browser.new_page()
+    try:
+        page.set_content(f'<div style="height: 3000px"></div>{frame}')
+        inner = page.frames[1]
+        inner.wait_for_selector("#sandbox .point")
+        assert inner.evaluate("window.scrollY") > 0
+        assert page.evaluate("window.scrollY") == 0
+    finally:
+        page.close()

@@ -16,7 +16,14 @@ from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.native.engine import NativeSession
 from lloydformer.engines.native.folds import FOLDS
 from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
-from lloydformer.plans.assign import Moments, NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.assign import (
+    Farthest,
+    FarthestPoints,
+    Moments,
+    NearestCosines,
+    NearestDistances,
+    NearestSums,
+)
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
@@ -49,7 +56,7 @@ LABELLED = ("nearest", "measure", "cosines", "errors", "two nearest")
 """Folds whose labels are exact."""
 EXPANDED = ("shares", "seeds", "nearest costs", "attention sums", "two nearest")
 """Folds that compute distances by the expansion |c|^2 - 2 x c + |x|^2."""
-CHOOSING = ("draw", "draw own", "closest", "oversample", "halves")
+CHOOSING = ("draw", "draw own", "closest", "oversample", "halves", "farthest")
 """Folds that choose rows: compared in float64, where rounding turns no comparison. The fuzzer in
 tests/chaos compares them in float32."""
 
@@ -143,6 +150,9 @@ def _parts(fold, summary) -> list[torch.Tensor]:
             (level + masses.log()).where(there[..., 0], 0.0),
             (sums / masses[..., None]).where(there, 0.0),
         )
+    if isinstance(summary, FarthestPoints):  # rows without weight fill the places that are left
+        there = summary.distances >= 0
+        summary = tuple(value[there] for value in vars(summary).values())
     parts = (summary,) if isinstance(summary, torch.Tensor) else summary
     return [part.double().flatten() for part in parts]
 
@@ -201,7 +211,7 @@ def folds(case: Case, seed: int) -> dict[str, object]:
         "draw": MedoidDraw(centers, float(rng.choice([0.0, 1.0, 100.0])), seed, 3),
         "draw own": MedoidDraw(centers, None, seed + 2**40, 2**21), "closest": NearestRows(centers),
         "errors": ClusterErrors(centers), "two nearest": TwoNearest(centers),
-        "halves": Halves(place, drawn),
+        "halves": Halves(place, drawn), "farthest": Farthest(centers, 1 + seed % 5),
     }  # fmt: skip
 
 
@@ -251,6 +261,10 @@ def worst(found, truth) -> list[float]:
     """The largest error of each part, relative to its largest number; infinities must agree."""
     errors = []
     for a, b in zip(found, truth, strict=True):
+        assert a.shape == b.shape
+        if not len(a):  # no row has weight, so that none is the farthest
+            errors.append(0.0)
+            continue
         assert torch.equal(a.isfinite(), b.isfinite())
         assert torch.equal(a[a.isinf()], b[b.isinf()])
         a, b = a.nan_to_num(posinf=0, neginf=0), b.nan_to_num(posinf=0, neginf=0)

@@ -1,4 +1,7 @@
-"""At most 16 bytes a point above the data, plus the stated size of bounds, in fresh processes."""
+"""At most 16 bytes a point above the data, and the stated sizes of bounds and of rows in int8.
+
+Measured in fresh processes.
+"""
 
 import subprocess
 import sys
@@ -27,7 +30,8 @@ from lloydformer.solving.driver import Restarts, solve
 from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import FitContext
-n, d, k, bounded = *map(int, sys.argv[1:4]), sys.argv[4] == "bounded"
+n, d, k = map(int, sys.argv[1:4])
+bounded, screened = "bounded" in sys.argv, "screened" in sys.argv
 rng = np.random.default_rng(0)
 X = rng.standard_normal((n, d), dtype=np.float32)
 middles = 3 * rng.standard_normal((k, d), dtype=np.float32)
@@ -36,7 +40,7 @@ for part in np.array_split(X, 100):
 def peak(n):
     data = TensorBlocks(torch.from_numpy(X[:n]))
     start = data.take(torch.arange(k)).double()
-    with Native(2, bounded=bounded).open(data) as session:
+    with Native(2, bounded=bounded, screened=screened).open(data) as session:
         fit = FitContext.create(MeansPlan(), session, Rules(12, 0.0))
         solve(fit, Restarts(1, iter([start])), PlanIterations())
     return used()
@@ -46,11 +50,11 @@ print(whole - before, whole - half, kernels().bytes_of_bounds(True, d, k))
 N = 2_000_000
 
 
-def measured(d: int, k: int, how: str) -> tuple[int, int, int]:
+def measured(d: int, k: int, *how: str, n: int = N) -> tuple[int, int, int]:
     """Bytes above a small fit, bytes for the second half, and the stated size of bounds."""
     skip_without_proc()
     done = subprocess.run(
-        [sys.executable, "-c", USED + SCRIPT, str(N), str(d), str(k), how],
+        [sys.executable, "-c", USED + SCRIPT, str(n), str(d), str(k), *how],
         capture_output=True, text=True, check=True, timeout=600,
     )  # fmt: skip
     above, growth, bounds = map(int, done.stdout.split())
@@ -58,7 +62,7 @@ def measured(d: int, k: int, how: str) -> tuple[int, int, int]:
 
 
 def test_16_bytes_a_point_without_bounds():
-    above, growth, _ = measured(4, 20, "plain")
+    above, growth, _ = measured(4, 20)
     assert above <= 16 * N + FIXED, f"{above / N:.1f} bytes a point"
     assert growth <= 16 * (N // 2), f"{growth / (N // 2):.1f} bytes a point"
 
@@ -70,3 +74,14 @@ def test_bounds_take_their_stated_size(d, k):
     assert above <= (16 + bounds) * N + FIXED, f"{above / N:.1f} bytes a point"
     assert growth <= (16 + bounds) * (N // 2), f"{growth / (N // 2):.1f} bytes a point"
     assert growth > (12 + bounds // 2) * (N // 2)
+
+
+@pytest.mark.parametrize("how", [("screened",), ("screened", "bounded")])
+def test_rows_in_int8_take_their_stated_size(how):
+    """d bytes, in whole fours, and 12: docs/speed.md has the sum."""
+    n, d = 400_000, 61
+    above, _, bounds = measured(d, 100, *how, n=n)
+    int8 = 64 + 12
+    stated = 16 + int8 + (bounds if "bounded" in how else 0)
+    assert above <= stated * n + FIXED, f"{above / n:.1f} bytes a point"
+    assert above > int8 * n

@@ -5,7 +5,7 @@ from typing import Any
 
 from lloydformer.app.jobs.fit.job import name_data
 from lloydformer.app.jobs.fit.label_file import check_kind, write_labels
-from lloydformer.app.jobs.fit.outputs import load_columns, load_model
+from lloydformer.app.jobs.fit.outputs import ModelColumns, load_columns, load_model
 from lloydformer.app.jobs.fit.settings import PredictSettings
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable, open_table, to_blocks
@@ -36,7 +36,7 @@ def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals
     with name_data(settings.data, table):
         assignment = assign_rows(model, blocks)
     with atomic_write(path) as file:
-        write_labels(file, kind, assignment, table)
+        write_labels(file, kind, assignment, table, keep_columns=settings.keep_columns)
     totals = assignment.totals(len(model.cluster_centers_))
     pairs = zip(totals.sizes, totals.mean_distances, strict=True)
     found = {
@@ -85,4 +85,21 @@ def _open_rows(settings: PredictSettings, model: Clusterer) -> tuple[OpenedTable
             f"{data}: found {blocks.n_features} columns; this model was fitted on "
             f"{model.n_features_in_}; choose them with --columns"
         )
+    if settings.id_column is None and columns.id_column is not None:
+        table = _name_rows(table, columns)
     return table, blocks
+
+
+def _name_rows(table: OpenedTable, columns: ModelColumns) -> OpenedTable:
+    """Name the rows by the column that named them in the fit, or say that it is missing."""
+    name, source = str(columns.id_column), table.source
+    # Positions say nothing if only one of the two files has names.
+    alike = columns.conversion.named == (source.names is not None)
+    known = {source.label(i) for i in range(source.width)} if alike else set()
+    if name in known:
+        return replace(table, remembered_id=name)
+    note = (
+        f"{source.name}: no column {name}, which named the rows in the fit; the labels have row "
+        "numbers"
+    )
+    return replace(table, notes=(*table.notes, note))

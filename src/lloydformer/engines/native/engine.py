@@ -14,24 +14,27 @@ from lloydformer.engines.chunked import ChunkedSession, DrawnBy
 from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
 from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
-from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS
+from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS, in_one_call
 from lloydformer.engines.thread_pool import allowed_threads, startable
 from lloydformer.plans.session import Fold, Task
 
 # Data of at most this many numbers are computed by one thread: waking others would take longer than
-# they save. docs/speed.md mentions this size.
+# they save. But comparing them with many centers takes longer: see `threads_for`. docs/speed.md
+# mentions this size.
 _ONE_THREAD = 1 << 18
 # Most bytes of bounds for data that are mapped from a file: bounds are kept in memory, and such
 # data may be larger than the memory. docs/speed.md mentions this size.
 _MAPPED_BOUNDS = 1 << 27
 
 
-def threads_for(size: int, wanted: int | None = None) -> int:
-    """Return the number of threads for data of `size` numbers.
+def threads_for(size: int, wanted: int | None = None, n_clusters: int = 1) -> int:
+    """Return the number of threads for data of `size` numbers, and so many clusters.
 
-    1 for small data; otherwise `wanted`, or as many as are allowed, if they can be started.
+    1 for small data, unless a pass over them takes so long that one call runs no whole loop;
+    otherwise `wanted`, or as many as are allowed, if they can be started.
     """
-    return 1 if size <= _ONE_THREAD else startable(wanted or allowed_threads())
+    small = size <= _ONE_THREAD and in_one_call(size, 1, n_clusters)
+    return 1 if small else startable(wanted or allowed_threads())
 
 
 def column_ends(points: np.ndarray) -> np.ndarray | None:
@@ -131,7 +134,7 @@ class Native:
             scale=scale,
             largest_square=blocks.squared_norm_bound,
             mapped=blocks.mapped,
-            n_threads=threads_for(blocks.points.numel(), self.n_threads),
+            n_threads=threads_for(blocks.points.numel(), self.n_threads, blocks.n_clusters),
             bounds_bytes=(_MAPPED_BOUNDS if blocks.mapped else sys.maxsize) if self.bounded else 0,
             # Data that are mapped from a file may be larger than the memory.
             int8_bytes=0 if blocks.mapped else sys.maxsize,

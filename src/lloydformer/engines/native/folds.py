@@ -19,7 +19,14 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.tree import tree_levels
-from lloydformer.plans.assign import Moments, NearestCosines, NearestDistances, NearestSums
+from lloydformer.plans.assign import (
+    Farthest,
+    FarthestPoints,
+    Moments,
+    NearestCosines,
+    NearestDistances,
+    NearestSums,
+)
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
 from lloydformer.plans.relocating import ClusterErrors, Halves, TwoNearest
 from lloydformer.plans.robust import HighestScores, RobustSums, SoftmaxWeights, SumsAboveThreshold
@@ -127,6 +134,21 @@ def run_nearest_distances(points: OpenPoints, fold: NearestDistances) -> Raw | N
             # Centers in float64 of rows in float32, which the kernels for sparse rows cannot hold.
             return None
     return points.run("nearest_distances", columns, out, **centers, fresh=points.fresh)[1:]
+
+
+@runs(Farthest)
+def run_farthest(points: OpenPoints, fold: Farthest) -> FarthestPoints:
+    blocks, most = points.blocks, min(fold.m, points.layout.n_rows)
+    rows = torch.zeros(most, dtype=torch.int64)
+    count, away = points.run(
+        "farthest", ("labels",), {"distances": most}, centers=fold.centers, rows=rows
+    )
+    rows = rows[:count]
+    weights = torch.ones(len(rows), dtype=torch.float64)
+    if blocks.sample_weight is not None:
+        weights = blocks.sample_weight[rows].double()
+    labels, far = points.state.column("labels")[rows].long(), blocks.take(rows).double()
+    return FarthestPoints(away[: len(rows)], rows + blocks.first_row, labels, far, weights)
 
 
 # `instead`: the kernel has counted the changed labels and has replaced the previous ones, so the

@@ -19,7 +19,10 @@ function embedded() {
   }
 }
 
-/** {state, shared, unread}: `shared` tells whether the address held a state. */
+/**
+ * {state, own, unread}: `own` tells whether the address held a state, or the page has points or a
+ * recipe of the user, which the sandbox shows and the story does not.
+ */
 export function initialState() {
   const given = embedded();
   const { found, unread } = readHash(
@@ -35,7 +38,7 @@ export function initialState() {
     state.centers = state.points.slice(0, 3);
   return {
     state: { ...state, ...recipes(found, given, unread) },
-    shared: Object.keys(found).length > 0,
+    own: Object.keys(found).length > 0 || state.data === null || given.recipe !== undefined,
     unread,
   };
 }

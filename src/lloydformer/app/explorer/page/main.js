@@ -8,7 +8,7 @@ import { Sandbox } from "./sandbox/sandbox.js";
 import { showRecorded } from "./story/recorded.js";
 import { tellStory } from "./story/story.js";
 
-const { state, shared, unread } = initialState();
+const { state, own, unread } = initialState();
 const model = new Model(state);
 const sandbox = new Sandbox(document.getElementById("sandbox-root"), model);
 /** Opens an experiment in the sandbox: {name, recipe?, data, ...what else is to be set}. */
@@ -47,4 +47,9 @@ if (unread.length) {
   words.textContent = `Part of the link could not be read and was left out: ${unread.join(", ")}.`;
   words.hidden = false;
 }
-if (shared) document.getElementById("sandbox").scrollIntoView({ behavior: "instant" });
+if (own) {
+  // Not scrollIntoView, which also scrolls the notebook that the page is a part of.
+  const sandbox = document.getElementById("sandbox");
+  const margin = Number.parseFloat(getComputedStyle(sandbox).scrollMarginTop);
+  window.scrollTo({ top: sandbox.getBoundingClientRect().top - margin, behavior: "instant" });
+}

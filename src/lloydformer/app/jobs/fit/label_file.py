@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -36,31 +36,39 @@ def check_kind(kind: str, option: str) -> None:
         )
 
 
-def write_labels(file: BinaryIO, kind: str, assignment: Assignment, table: OpenedTable) -> None:
+def write_labels(
+    file: BinaryIO,
+    kind: str,
+    assignment: Assignment,
+    table: OpenedTable,
+    *,
+    keep_columns: bool = False,
+) -> None:
     """Write the columns row (from 1), cluster (from 0), distance.
 
-    If the table has a column that names its rows, that comes after `row`. Rows that were dropped
-    for missing values have an empty cluster and distance. If the algorithm leaves rows out, the
-    column `outlier` is 1 for those rows, else 0.
+    If the table has a column that names its rows, that comes after `row`, and with `keep_columns`
+    all others come after it, as texts. Rows that were dropped for missing values have an empty
+    cluster and distance. If the algorithm leaves rows out, the column `outlier` is 1 for those
+    rows, else 0.
     """
     distances, dropped = assignment.distances, table.dropped
-    n_rows, has_ids = len(distances) + len(dropped), table.id_column is not None
+    n_rows, copied = len(distances) + len(dropped), name_copied_columns(table, keep_columns)
+    chunk = max(1, _CHUNK // max(1, len(copied)))
     precision = _distance_dtype(float(distances.max()) if len(distances) else 0.0)
 
     def chunks() -> Iterator[Columns]:
-        names = _row_names(table, n_rows) if has_ids else None
-        for start in range(0, max(n_rows, 1), _CHUNK):
-            count = min(_CHUNK, n_rows - start)
+        texts = _copied_texts(table, copied, n_rows, chunk)
+        for start in range(0, max(n_rows, 1), chunk):
+            count = min(chunk, n_rows - start)
             first, last = np.searchsorted(dropped, (start, start + count))
             gaps = np.zeros(count, dtype=bool)
             gaps[dropped[first:last] - start] = True
             points = slice(start - int(first), start + count - int(last))
-            ids = {} if names is None else {id_name(str(table.id_column)): next(names)}
             left_out = None if assignment.left_out is None else assignment.left_out[points]
             part = (assignment.clusters[points], distances[points], left_out)
-            yield _label_columns(start, part, precision, gaps, ids)
+            yield _label_columns(start, part, precision, gaps, next(texts))
 
-    _write_chunks(file, kind, chunks(), has_ids)
+    _write_chunks(file, kind, chunks(), has_texts=len(copied) > 0)
 
 
 def write_label_chunks(
@@ -76,7 +84,7 @@ def write_label_chunks(
             yield _label_columns(start, part, precision, gaps, {})
             start += len(gaps)
 
-    _write_chunks(file, kind, chunks(), has_ids=False)
+    _write_chunks(file, kind, chunks(), has_texts=False)
 
 
 def id_name(column: str) -> str:
@@ -88,12 +96,29 @@ def id_name(column: str) -> str:
     return f"id {column}" if column in _RESERVED else escape_formula(column)
 
 
+def name_copied_columns(table: OpenedTable, keep_columns: bool) -> dict[str, int]:
+    """Return the columns of the table that the labels carry, by their names in the file.
+
+    These are the names of the rows, and with `keep_columns` all others. Every name is there once.
+    """
+    source, named = table.source, dict[str, int]()
+    if table.id_column is not None:
+        (named[id_name(table.id_column)],) = source.find([table.id_column])
+    for i in range(source.width if keep_columns else 0):
+        if i in named.values() or source.show(i) in source.index_columns:
+            continue
+        name = f"x{i + 1}" if source.names is None else source.names[i] or f"column {i + 1}"
+        name = f"data {name}" if name in _RESERVED else escape_formula(name)
+        named[f"{name} (column {i + 1})" if name in named else name] = i
+    return named
+
+
 def _label_columns(
-    start: int, part: LabelPart, precision: Any, gaps: np.ndarray, ids: Columns
+    start: int, part: LabelPart, precision: Any, gaps: np.ndarray, copied: Columns
 ) -> Columns:
     """Return the columns of the file for some rows, of which `start` rows come before."""
     clusters, distances, left_out = part
-    columns: Columns = {"row": np.arange(start + 1, start + 1 + len(gaps)), **ids}
+    columns: Columns = {"row": np.arange(start + 1, start + 1 + len(gaps)), **copied}
     columns["cluster"] = _insert_gaps(np.asarray(clusters).astype(np.int32), gaps)
     columns["distance"] = _insert_gaps(np.asarray(distances).astype(precision), gaps)
     if left_out is not None:
@@ -111,30 +136,38 @@ def _insert_gaps(values: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     return spread
 
 
-def _row_names(table: OpenedTable, n_rows: int) -> Iterator[np.ndarray]:
-    """Read the names of the rows in chunks; raises ValueError if the file has changed."""
-    pending: list[np.ndarray] = []
+def _copied_texts(
+    table: OpenedTable, copied: dict[str, int], n_rows: int, chunk: int
+) -> Iterator[Columns]:
+    """Read copied columns in chunks of rows; raises ValueError if the file has changed."""
+    if not copied:
+        yield from repeat({})
+    pending: list[list[np.ndarray]] = [[] for _ in copied]
     count = total = 0
-    for part in table.ids():
-        pending.append(part)
-        count, total = count + len(part), total + len(part)
-        while count >= _CHUNK:
-            whole = np.concatenate(pending)
-            pending, count = [whole[_CHUNK:]], count - _CHUNK
-            yield whole[:_CHUNK]
+    for part in table.texts([*copied.values()]):
+        for waiting, texts in zip(pending, part, strict=True):
+            waiting.append(texts)
+        count, total = count + len(part[0]), total + len(part[0])
+        if count >= chunk:
+            whole = [np.concatenate(waiting) for waiting in pending]
+            for start in range(0, count - chunk + 1, chunk):
+                rows = slice(start, start + chunk)
+                yield dict(zip(copied, (texts[rows] for texts in whole), strict=True))
+            pending = [[texts[count - count % chunk :]] for texts in whole]
+            count %= chunk
     if total != n_rows:
         raise ValueError(
             f"{table.source.name}: found {total:,} rows where there were {n_rows:,}; do not change "
             "the file while it is in use"
         )
-    yield np.concatenate(pending)
+    yield dict(zip(copied, map(np.concatenate, pending), strict=True))
 
 
-def _write_chunks(file: BinaryIO, kind: str, chunks: Iterator[Columns], has_ids: bool) -> None:
+def _write_chunks(file: BinaryIO, kind: str, chunks: Iterator[Columns], has_texts: bool) -> None:
     first = next(chunks)  # has the names and types of the columns
-    # pyarrow quotes every text of a CSV file, and csv only where it must: names of rows are
+    # pyarrow quotes every text of a CSV file, and csv only where it must: texts of the data are
     # written as they were.
-    if find_pyarrow() is None or (kind == "csv" and has_ids):
+    if find_pyarrow() is None or (kind == "csv" and has_texts):
         _write_rows(file, [list(first)])
         for columns in chain([first], chunks):
             _write_rows(file, zip(*map(_texts, columns.values()), strict=True))

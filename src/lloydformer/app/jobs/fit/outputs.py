@@ -81,14 +81,23 @@ def write_outputs(
     """Write all files, or none if one fails, in place of those of an earlier fit."""
     with atomic_folder(settings.folder, FILES, force=settings.force) as folder:
         with (folder / f"labels.{settings.labels}").open("wb") as file:
-            write_labels(file, settings.labels, result.assignment, result.table)
+            write_labels(
+                *(file, settings.labels, result.assignment, result.table),
+                keep_columns=settings.keep_columns,
+            )
         write_centers(folder / "centers.csv", result.columns, result.totals.sizes, result.model)
         write_json(folder / "summary.json", summary)
         result.model.save_pretrained(folder / "model")
         conversion = result.table.conversion
         # columns.json is left out where the names of the columns say everything.
-        if not conversion.is_plain or settings.missing != "error":
-            content = {"format": _FORMAT, "missing": settings.missing, **conversion.to_json()}
+        table_options = (settings.missing, settings.id_column)
+        if not conversion.is_plain or table_options != ("error", None):
+            content = {
+                "format": _FORMAT,
+                "missing": settings.missing,
+                "id_column": settings.id_column,
+                **conversion.to_json(),
+            }
             write_json(folder / "model" / COLUMNS, content)
         if page is not None:
             (folder / "report.html").write_text(page, encoding="utf-8")
@@ -207,10 +216,21 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
 
 @dataclass(frozen=True)
 class ModelColumns:
-    """How the columns of a table became the features of a model, and missing values in the fit."""
+    """How the columns of a table became the features of a model.
+
+    Attributes
+    ----------
+    conversion : Conversion
+        The features.
+    missing : str
+        What the fit did with missing values.
+    id_column : str or None
+        The column that named the rows in the fit.
+    """
 
     conversion: Conversion
     missing: str = "error"
+    id_column: str | None = None
 
 
 def load_model(path: Path) -> Clusterer:
@@ -241,7 +261,9 @@ def load_columns(path: Path, model: Clusterer) -> ModelColumns:
         conversion = Conversion.from_json(content)
     except ValueError as error:
         raise ValueError(f"{path}: is damaged ({error}); fit again") from None
-    missing = content.get("missing")
+    missing, id_column = content.get("missing"), content.get("id_column")
     if missing not in MISSING or len(conversion.labels) != model.n_features_in_:
         raise ValueError(f"{path}: does not belong to this model; fit again")
-    return ModelColumns(conversion, str(missing))
+    if not isinstance(id_column, str | None):
+        raise ValueError(f"{path}: is damaged (id_column is no name); fit again")
+    return ModelColumns(conversion, str(missing), id_column)

@@ -30,9 +30,10 @@ _PARAMETERS = (
 # Options that need all rows in this process, or a reader of tables that workers do not use.
 _NOT_ON_CLUSTER = (
     *("report", "scale", "numeric_only", "one_hot", "id_column", "missing", "start_from", "sheet"),
-    *("encoding", "time_limit"),
+    *("encoding", "time_limit", "keep_columns"),
 )
 _ID_COLUMN = "Column that names the rows: not clustered, but copied to the labels."
+_KEEP_COLUMNS = "Copy all columns of DATA to the labels."
 
 
 def algorithm_names() -> tuple[str, ...]:
@@ -126,6 +127,7 @@ class FitSettings(TableSettings):
         None, metavar="a,b,c", help="Columns of words: a column of 0 and 1 for each word."
     )
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
+    keep_columns: bool = option(False, help=_KEEP_COLUMNS)
     missing: str = option(
         "error",
         choices=MISSING,
@@ -303,7 +305,10 @@ class PredictSettings(TableSettings):
     columns: str | None = option(
         None, metavar="a,b,c", help="Columns to use, if the data have no column names."
     )
-    id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
+    id_column: str | None = option(
+        None, metavar="NAME", help=f"{_ID_COLUMN}  [default: as in the fit]"
+    )
+    keep_columns: bool = option(False, help=_KEEP_COLUMNS)
     missing: str | None = option(
         None,
         choices=MISSING,

@@ -15,8 +15,8 @@
 namespace lloydformer::ISA {
 
 /// Where the two best lowered scores differ by less than rounding, takes the label from
-/// exactly(point of the block, its |x|^2), so that labels of float32 points are those of exact
-/// arithmetic.
+/// exactly(point of the block, its |x|^2, an upper bound of its best true score but for the share
+/// of the row), so that labels of float32 points are those of exact arithmetic.
 template <class T, class Exactly>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
                         const BestScores<T>& found, const ScoreError<T>& error, int32_t* labels,
@@ -40,8 +40,9 @@ inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T
             const int r = h * W<T> + __builtin_ctz(close[h]);
             if (r >= block.count) return;
             const T square = many ? squares[r] : dot(block.row(r), block.row(r), centers.width);
-            const T own = error.center(centers.squares[labels[r]]);
-            if (gaps[r] <= 2 * (error.row(square) + own)) labels[r] = exactly(r, square);
+            const T own = 2 * error.center(centers.squares[labels[r]]);
+            if (gaps[r] <= 2 * error.row(square) + own)
+                labels[r] = exactly(r, square, found.best[h][r % W<T>] + own);
         }
 }
 
@@ -50,7 +51,9 @@ template <class T>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
                         const BestScores<T>& found, int32_t* labels) {
     settle_ties(block, centers, largest_square, found, centers.error, labels,
-                [&](int r, T) { return nearest_exactly(block, r, centers); });
+                [&](int r, T square, T best) {
+                    return nearest_exactly(block, r, centers, square, best);
+                });
 }
 
 /// The centers with the best scores of a block.
@@ -80,9 +83,9 @@ void assign_in_tiles(const Rows<T>& rows, Range range, const PackedCenters<T>& c
         for (int b = 0; b < count; b++) {
             best_labels(search.found(b), labels);
             settle_ties(blocks[b], centers, rows.largest_square, search.found(b), search.error(),
-                        labels, [&](int r, T square) {
+                        labels, [&](int r, T square, T best) {
                             const double* row = blocks[b].exact_row(r, centers.centered());
-                            return search.nearest_exactly(b, r, row, square);
+                            return search.nearest_exactly(b, r, row, square, best);
                         });
             each(first + b * P<T>, blocks[b], labels);
         }
@@ -118,7 +121,7 @@ inline void assign(const Rows<T>& rows, PointBlock<T>& buffer, Range range,
     for (int64_t i = range.start; i < range.stop; i += P<T>) {
         block.read(i, range.stop);
         const BestScores<T> found =
-            nearest(block.lanes(), centers, centers.lowered, rows.block(i + P<T>));
+            nearest(block.lanes(), centers, centers.for_labels, rows.block(i + P<T>));
         best_labels(found, labels);
         settle_ties(block, centers, rows.largest_square, found, labels);
         each(i, block, labels);

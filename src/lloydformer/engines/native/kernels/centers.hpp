@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <type_traits>
+#include <unordered_set>
 #include <vector>
 
 #include "int8.hpp"
@@ -60,12 +62,12 @@ struct ScoreError {
 };
 
 /// Centers (k, d) as -2 c, eight at a time, feature by feature; |c|^2, and lowered by the bound of
-/// its error; and padded rows.
+/// its error; the same for labels, which name no copy of an earlier center; and padded rows.
 template <class T>
 struct PackedCenters {
     int k, d, width;
     ScoreError<T> error;
-    std::vector<T> rows, numbers, squares, lowered;
+    std::vector<T> rows, numbers, squares, lowered, for_labels;
     std::vector<double> exact;  // returned centers, padded rows; empty for those of iterations
     T largest = 0;              // of the squares
     std::shared_ptr<const Int8Centers> int8;  // null: not screened
@@ -83,6 +85,7 @@ struct PackedCenters {
             std::copy_n(centers + int64_t(j) * d, d, &rows[int64_t(j) * width]);
         for (int first = 0; first < k; first += TOGETHER)
             pack(first, std::min(TOGETHER, k - first));
+        leave_out_copies(rows.data(), width);
         if (is_screened(screening, k, d))
             int8 = std::make_shared<Int8Centers>(rows.data(), k, d, width);
     }
@@ -93,6 +96,7 @@ struct PackedCenters {
         exact.resize(int64_t(k) * padded<double>(d));
         for (int j = 0; j < k; j++)
             std::copy_n(returned + int64_t(j) * d, d, &exact[int64_t(j) * padded<double>(d)]);
+        leave_out_copies(exact.data(), padded<double>(d));
     }
 
     const T* eight(int first) const { return &numbers[int64_t(first) * d]; }
@@ -108,6 +112,28 @@ struct PackedCenters {
         for (int64_t at = 0; at < int64_t(placed.size()); at++)
             placed[at] = T(returned[at] - double(from.origin(int(at % from.d))));
         return placed;
+    }
+
+    /// Gives copies of earlier centers scores that are above all others, for labels alone. Without
+    /// this, all rows of a center that has a copy are ties, which are compared in float64: starts
+    /// that are rows of the data have copies if many rows are equal.
+    template <class Number>
+    void leave_out_copies(const Number* centers, int stride) {
+        for_labels = lowered;
+        // Above all scores, and products of a score cannot bring it below them: |c|^2 is below 2^-16
+        // of the largest number, and so |2 x c| below 2^-7 of it.
+        const T above = HUGE_SCORE<T> / 2;
+        if (!(largest < T(0x1p-16) * HUGE_SCORE<T>)) return;
+        // Nearly always squares tell that there is none. Bits, which have an order if NaN has none.
+        std::vector<std::conditional_t<sizeof(T) == 4, int32_t, int64_t>> found(k);
+        std::memcpy(found.data(), squares.data(), k * sizeof(T));
+        std::sort(found.begin(), found.end());
+        if (std::adjacent_find(found.begin(), found.end()) == found.end()) return;
+        std::unordered_set<std::string_view> seen;
+        for (int j = 0; j < k; j++) {
+            const char* own = reinterpret_cast<const char*>(centers + int64_t(j) * stride);
+            if (!seen.emplace(own, d * sizeof(Number)).second) for_labels[j] = above;
+        }
     }
 
     void pack(int first, int count) {
@@ -284,34 +310,119 @@ class ExactSearch {
     double best_ = HUGE_SCORE<double>;
 };
 
-/// The nearest center of a row in float64; the first one on ties. Only centers whose scores in T
-/// rounding allows to be the best are compared. `exact`: the row as `PackedCenters::centered` says.
-template <class T>
-int nearest_exactly(const T* row, const double* exact, const PackedCenters<T>& centers) {
-    // Centers whose scores are computed before any is compared: `least` is then near the final one,
-    // and few centers are compared in float64 that turn out to be too far.
-    constexpr int CHUNK = 64;
-    const T square = dot(row, row, centers.width), slack = 2 * centers.error.row(square);
-    ExactSearch<T> search(exact, centers, square);
-    T scores[CHUNK], least = HUGE_SCORE<T>;  // lowered; the least upper bound
-    for (int first = 0; first < centers.k; first += CHUNK) {
-        const int count = std::min(CHUNK, centers.k - first);
-        for (int j = 0; j < count; j++) {
-            const T product = dot(row, centers.row(first + j), centers.width);
-            scores[j] = centers.lowered[first + j] - 2 * product;
-            least =
-                std::min(least, scores[j] + 2 * centers.error.center(centers.squares[first + j]));
-        }
-        for (int j = 0; j < count; j++)
-            if (scores[j] - least <= slack) search.compare(first + j);
+/// Scores for labels of one row with whole eights of centers from `first` on, whose sums do not wait
+/// for each other; returns the first center that is left.
+template <class T, int EIGHTS>
+inline int score_eights(const T* row, const PackedCenters<T>& centers, int first, int to,
+                        T* scores) {
+    typedef T Eight __attribute__((vector_size(TOGETHER * sizeof(T))));
+    const int d = centers.d;
+    int j = first;
+    for (; j + EIGHTS * TOGETHER <= to; j += EIGHTS * TOGETHER) {
+        const T* packed = centers.eight(j);
+        Eight s[EIGHTS];
+        std::memcpy(s, &centers.for_labels[j], sizeof s);
+        for (int f = 0; f < d; f++)
+#pragma GCC unroll 8
+            for (int e = 0; e < EIGHTS; e++) {
+                Eight c;
+                std::memcpy(&c, packed + (int64_t(e) * d + f) * TOGETHER, sizeof c);
+                s[e] += row[f] * c;
+            }
+        std::memcpy(scores + (j - first), s, sizeof s);
     }
+    return j;
+}
+
+/// The scores of `score` with the centers [first, to), for labels of a row that is compared by
+/// itself.
+template <class T>
+inline void score_row(const T* row, const PackedCenters<T>& centers, int first, int to, T* scores) {
+    const int d = centers.d;
+    int j = score_eights<T, 8>(row, centers, first, to, scores);
+    j = score_eights<T, 4>(row, centers, j, to, scores + (j - first));
+    by_eights(j, to, [&](int at, auto count) {
+        const T* packed = centers.eight(at);
+        T s[count];
+        std::copy_n(&centers.for_labels[at], int(count), s);
+        for (int f = 0; f < d; f++)
+            for (int l = 0; l < count; l++) s[l] += row[f] * packed[f * count + l];
+        std::copy_n(s, int(count), scores + (at - first));
+    });
+}
+
+/// Lowered scores of a row with a chunk of the centers at a time, so that few numbers are kept.
+template <class T>
+class RowScores {
+  public:
+    RowScores(const T* row, const PackedCenters<T>& centers) : row_(row), centers_(centers) {}
+
+    /// Calls each(center) for the centers whose lowered score is at most `most`, in their order.
+    template <class Each>
+    void up_to(T most, Each each) {
+        for (int first = 0; first < centers_.k; first += CHUNK) {
+            const int count = compute(first);
+            for (int j = 0; j < count; j += W<T>) {
+                unsigned low = bits(load(scores_ + j) <= splat(most));
+                if (j + W<T> > count) low &= (1u << (count - j)) - 1;  // `most` may be infinite
+                for (; low != 0; low &= low - 1) each(first + j + __builtin_ctz(low));
+            }
+        }
+    }
+
+    /// The least upper bound of a true score, but for the share of the row.
+    T least() {
+        T found = HUGE_SCORE<T>;
+        for (int first = 0; first < centers_.k; first += CHUNK) {
+            const int count = compute(first);
+            for (int j = 0; j < count; j++)
+                found = std::min(
+                    found, scores_[j] + 2 * centers_.error.center(centers_.squares[first + j]));
+        }
+        return found;
+    }
+
+  private:
+    static constexpr int CHUNK = 64;
+
+    int compute(int first) {
+        const int count = std::min(CHUNK, centers_.k - first);
+        score_row(row_, centers_, first, first + count, scores_);
+        std::fill(scores_ + count, scores_ + CHUNK, HUGE_SCORE<T>);
+        return count;
+    }
+
+    const T* row_;
+    const PackedCenters<T>& centers_;
+    T scores_[CHUNK];
+};
+
+/// The nearest center of a row in float64, the first one on ties. Only centers are compared whose
+/// scores in T rounding allows to be the best. `exact`: the row as `PackedCenters::centered` says.
+/// `square`: |x|^2 less the origin. `best`: an upper bound of the best true score, but for the share
+/// of the row, such as the best lowered score and twice the bound of its center.
+template <class T>
+int nearest_exactly(const T* row, const double* exact, const PackedCenters<T>& centers, T square,
+                    T best) {
+    ExactSearch<T> search(exact, centers, square);
+    RowScores<T>(row, centers).up_to(best + 2 * centers.error.row(square),
+                                     [&](int j) { search.compare(j); });
     return search.nearest;
 }
 
-/// The same for point r of a block.
+/// The same where no score of the row is known.
 template <class T>
-int nearest_exactly(PointBlock<T>& block, int r, const PackedCenters<T>& centers) {
-    return nearest_exactly(block.row(r), block.exact_row(r, centers.centered()), centers);
+int nearest_exactly(const T* row, const double* exact, const PackedCenters<T>& centers) {
+    const T square = dot(row, row, centers.width);
+    return nearest_exactly(row, exact, centers, square, RowScores<T>(row, centers).least());
+}
+
+/// For point r of a block.
+template <class T>
+int nearest_exactly(PointBlock<T>& block, int r, const PackedCenters<T>& centers, T square,
+                    T best) {
+    const double* exact = block.exact_row(r, centers.centered());
+    return nearest_exactly(block.row(r), exact, centers, square, best);
 }
 
 }  // namespace lloydformer::ISA

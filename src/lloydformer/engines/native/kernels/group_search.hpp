@@ -93,8 +93,10 @@ class Bounds<T>::GroupSearch {
 
     void decide(int r) {
         const int32_t found = near_[r] < 0 ? own_[r] : groups_.center(int(near_[r]));
-        const bool sure = second_[r] - best_[r] > 2 * (error_[r] + margin(found));
-        label_[r] = sure ? found : nearest_exactly(block_, r, centers_);
+        const T own = 2 * margin(found);
+        const bool sure = second_[r] - best_[r] > 2 * error_[r] + own;
+        label_[r] = sure ? found
+                         : nearest_exactly(block_, r, centers_, square_[r], best_[r] + own);
         if (!sure)
             best_[r] =
                 lowered_score(squared_distance(block_.row(r), centers_.row(label_[r]), rows_.width),

@@ -6,6 +6,7 @@
 // labels, previous labels and sums belong together.
 #pragma once
 
+#include "farthest.hpp"
 #include "lloyd.hpp"
 
 namespace lloydformer::ISA {
@@ -29,7 +30,7 @@ class DenseSteps {
     typedef T Number;
 
     DenseSteps(const Rows<T>& rows, Lloyd<T>& lloyd)
-        : rows(rows), k(lloyd.k()), lloyd_(lloyd), row_(rows.width), center_(rows.width) {}
+        : rows(rows), k(lloyd.k()), lloyd_(lloyd), row_(rows.width) {}
 
     const Rows<T>& rows;
     const int k;
@@ -41,8 +42,7 @@ class DenseSteps {
 
     T away(int64_t i, const T* centers, int j) {
         rows.read(i, row_.data());
-        std::copy_n(centers + int64_t(j) * rows.d, rows.d, center_.data());
-        return squared_distance(row_.data(), center_.data(), rows.width);
+        return distance_from_own(row_.data(), centers + int64_t(j) * rows.d, rows.d);
     }
 
     void add(Totals& sums, int64_t i, int label, double weight) {
@@ -52,7 +52,7 @@ class DenseSteps {
 
   private:
     Lloyd<T>& lloyd_;
-    std::vector<T> row_, center_;
+    std::vector<T> row_;
 };
 
 /// Moves centers (k, d), in float64, until the stop rule ends it.
@@ -100,19 +100,14 @@ class LloydLoop {
         double objective = 0, shift = 0;
     };
 
-    struct FarRow {
-        T away;
-        int64_t row;
-    };
-
     /// Totals in which empty clusters have taken the farthest points, by (distance, row).
     Totals refill(Totals totals) {
         std::vector<int> empty;
         for (int j = 0; j < k_; j++)
             if (totals.masses[j] == 0) empty.push_back(j);
-        const std::vector<FarRow> far = farthest(empty.size());
+        const auto far = farthest(empty.size()).sorted();
         Totals change(k_, d_);  // rounded before it is added, as in `Lloyd` and in Python
-        for (size_t l = 0; l < far.size(); l++) {
+        for (size_t l = 0; l < far.size() && far[l].away > 0; l++) {
             const double weight = steps_.rows.weight(far[l].row);
             steps_.add(change, far[l].row, labels_[far[l].row], -weight);
             steps_.add(change, far[l].row, empty[l], weight);
@@ -121,17 +116,11 @@ class LloydLoop {
         return totals;
     }
 
-    /// The points that are farthest from their centers, at most `count`: the farthest first.
-    std::vector<FarRow> farthest(size_t count) {
-        std::vector<FarRow> found;
-        for (int64_t i = 0; i < steps_.rows.n; i++) {
-            if (!(steps_.rows.weight(i) > 0)) continue;
-            const FarRow one{steps_.away(i, rounded_.data(), labels_[i]), i};
-            if (!(one.away > (found.size() < count ? T(0) : found.back().away))) continue;
-            const auto farther = [](const FarRow& a, const FarRow& b) { return a.away > b.away; };
-            found.insert(std::upper_bound(found.begin(), found.end(), one, farther), one);
-            if (found.size() > count) found.pop_back();
-        }
+    FarthestRows<T> farthest(size_t count) {
+        FarthestRows<T> found(count);
+        for (int64_t i = 0; i < steps_.rows.n; i++)
+            if (steps_.rows.weight(i) > 0)
+                found.add({steps_.away(i, rounded_.data(), labels_[i]), i});
         return found;
     }
 

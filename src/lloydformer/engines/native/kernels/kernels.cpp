@@ -9,6 +9,7 @@
 #include "csr_measure.hpp"
 #include "csr_seeding.hpp"
 #include "csr_soft.hpp"
+#include "farthest.hpp"
 #include "iterate.hpp"
 #include "lloyd.hpp"
 #include "measure.hpp"
@@ -41,6 +42,7 @@ const auto& table() {
         {"cluster_errors", run_two_nearest<T>},
         {"distance_histogram", run_distance_histogram<T>},
         {"distances", run_distances<T>},
+        {"farthest", run_farthest<T>},
         {"halves", run_halves<T>},
         {"highest_scores", run_highest_scores<T>},
         {"label_sums", run_label_sums<T>},

@@ -53,12 +53,10 @@ class TiledSearch {
     const ScoreError<T>& error() const { return error_; }
 
     /// The nearest center of a point of the b-th block in float64, the first one on ties: among the
-    /// groups of eight in which rounding allows the best score. `row`, `square`: as for
-    /// ExactSearch.
-    int nearest_exactly(int b, int point, const double* row, T square) const {
-        const int h = point / W<T>, l = point % W<T>;
-        const T own = error_.center(centers_.squares[found_[b].index[h][l]]);
-        const T most = found_[b].best[h][l] + 2 * (own + error_.row(square));
+    /// groups of eight in which rounding allows the best score. `row`, `square`, `best`: as for
+    /// the function of this name.
+    int nearest_exactly(int b, int point, const double* row, T square, T best) const {
+        const T most = best + 2 * error_.row(square);
         ExactSearch<T> search(row, centers_, square);
         for (int g = 0; g < groups(); g++)
             if (least_[(int64_t(b) * groups() + g) * P<T> + point] <= most)

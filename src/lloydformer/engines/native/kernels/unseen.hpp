@@ -100,7 +100,7 @@ inline void assign_unseen(const Rows<T>& rows, Range range, const PackedCenters<
         block.read(i, range.stop);
         block.squares(squares);
         seen.add(squares, block.count);
-        const BestScores<T> found = nearest(block.lanes(), centers, centers.lowered);
+        const BestScores<T> found = nearest(block.lanes(), centers, centers.for_labels);
         V<T> largest = max<T>(load(squares), load(squares + W<T>));
         for (int h = 0; h < 2; h++)
             for (int l = 0; l < W<T>; l++)
@@ -121,7 +121,8 @@ void run_labels(Workspace<T>& work, Call& call) {
     const bool sums = call.has("spread");
     double* spread = sums ? call.out<double>("spread", "(k)", {centers.k}).data : nullptr;
     const Units units(rows.n, rows.leaf, sums ? centers.k : 0), ranges = units.without_sums();
-    std::vector<Squares<T>> seen(ranges.count);
+    // By range or by unit of sums: short leaves make more units than ranges.
+    std::vector<Squares<T>> seen(std::max(units.count, ranges.count));
     // Leaves with many sums are long, and threads would wait for each other if rows were compared
     // leaf by leaf: with 1000 centers and 784 features a leaf has 65,536 rows. Where leaves are
     // short, labels and sums come from one pass over the rows.
@@ -157,7 +158,7 @@ void run_labels(Workspace<T>& work, Call& call) {
         });
         std::copy(found.begin(), found.end(), spread);
     }
-    for (int u = 1; u < ranges.count; u++) seen[0].merge(seen[u]);
+    for (size_t u = 1; u < seen.size(); u++) seen[0].merge(seen[u]);
     seen[0].report(call);
 }
 
