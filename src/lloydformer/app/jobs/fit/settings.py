@@ -136,8 +136,8 @@ class FitSettings(TableSettings):
     scale: str | None = option(
         None,
         choices=SCALES,
-        help="How columns are scaled. auto chooses for each column; none, on a cluster and for "
-        "spherical, leaves them as they are.  [default: auto]",
+        help="How columns are scaled; auto chooses for each column.  [default: auto; none with "
+        "spherical and on a cluster]",
     )
     init: str | None = option(
         None, help="k-means++, k-means|| (for large data), robust (with outliers) or random."
