@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lloydformer.estimators.medoids import KMedoids as KMedoids
     from lloydformer.estimators.relocating import RelocatingKMeans as RelocatingKMeans
     from lloydformer.estimators.robust import RobustKMeans as RobustKMeans
+    from lloydformer.estimators.scaler import Scaler as Scaler
     from lloydformer.estimators.soft import SoftKMeans as SoftKMeans
     from lloydformer.estimators.spherical import SphericalKMeans as SphericalKMeans
     from lloydformer.estimators.trimmed import TrimmedKMeans as TrimmedKMeans
@@ -51,6 +52,7 @@ else:  # the same names, each imported when it is first used
         "Recipe": "lloydformer.circuits.recipe",
         "RelocatingKMeans": "lloydformer.estimators.relocating",
         "RobustKMeans": "lloydformer.estimators.robust",
+        "Scaler": "lloydformer.estimators.scaler",
         "Shard": "lloydformer.data.shard",
         "SoftKMeans": "lloydformer.estimators.soft",
         "SphericalKMeans": "lloydformer.estimators.spherical",

@@ -85,6 +85,11 @@ class TensorBlocks:
         Divide each row by its norm when it is read.
     scaling : Scaling, optional
         Applied to rows as they are read; centers are returned in the original units.
+    is_bent : bool
+        The points are in the units of the data after the curves of the scaling: `bent` returns
+        them so, and engines read them so.
+    given : Tensor of shape (n, d), optional
+        The points in the units of the data, if `points` are bent.
     names : tuple of str, optional
         Names of the columns.
     mapped : bool
@@ -117,6 +122,8 @@ class TensorBlocks:
     weight_unit: float = 1.0
     statistics: ColumnStatistics | None = None
     first_row: int = 0
+    is_bent: bool = False
+    given: Tensor | None = None
     n_clusters: int = 1
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
@@ -245,6 +252,7 @@ class TensorBlocks:
             given_origin=self.origin,
             known_ends=self.ends,
             statistics=None,
+            given=None,
             **more,
         )
 
@@ -255,4 +263,28 @@ class TensorBlocks:
         return DenseRows(self._scale(points), self.origin)
 
     def _scale(self, points: Tensor) -> Tensor:
-        return points if self.scaling is None else self.scaling.apply(points)
+        if self.scaling is None:
+            return points
+        return self.scaling.apply(points) if self.is_bent else self.scaling.from_data(points)
+
+    @cached_property
+    def bent(self) -> "TensorBlocks":
+        """The same rows after the curves of the scaling, computed once; itself without curves."""
+        if self.is_bent or self.scaling is None or self.scaling.curves is None:
+            return self
+        points = self.scaling.bend(self.points)
+        ends = None if self.known_ends is None else self.scaling.bend(self.known_ends)
+        return replace(
+            self,
+            points=points,
+            known_ends=ends,
+            statistics=None,
+            mapped=False,
+            is_bent=True,
+            given=self.points,
+        )
+
+    @property
+    def data_points(self) -> Tensor:
+        """The points in the units of the data."""
+        return self.points if self.given is None else self.given

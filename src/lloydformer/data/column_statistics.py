@@ -1,14 +1,17 @@
 """Statistics of columns: minima and maxima, sums, and the scaling that follows from them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-Scale = Literal["minmax", "standard"]
+from lloydformer.data.column_scales import SCALES, Scale, fit_column_scales
+from lloydformer.data.curves import Curves
+from lloydformer.data.scale_choice import Choice
+
 # Rows of a chunk when minima and maxima are computed; bounds temporary memory.
 _ROWS = 1 << 16
 # NumPy reduces along long lines only with vector instructions. So a whole chunk is viewed as 1024
@@ -97,24 +100,77 @@ def column_min_max(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
     return torch.from_numpy(np.stack([low.min(axis=0), high.max(axis=0)]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
-    """Maps x to (x - shift) / scale, column by column; constant columns become 0."""
+    """Maps x to (x - shift) / scale, column by column; constant columns become 0.
+
+    Columns with a curve (a logarithm, or ranks) are bent first. Engines read rows that are bent
+    already (`TensorBlocks.bent`); rows in the units of the data go through `from_data`.
+
+    Attributes
+    ----------
+    shift, scale : Tensor of shape (d,)
+        Of rows after the curves.
+    curves : Curves or None
+        None if no column has one.
+    choices : tuple of Choice
+        The method of each column and why; empty if the scaling is that of a saved model.
+    """
 
     shift: Float[Tensor, " d"]
     scale: Float[Tensor, " d"]
+    curves: Curves | None = None
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def is_identity(self) -> bool:
+        """True if rows are left as they are."""
+        return self.curves is None and not self.shift.any() and bool((self.scale == 1).all())
 
     def apply(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
-        """Scale rows."""
+        """Scale rows after the curves."""
         return (rows - self.shift.to(rows)) / self.scale.to(rows)
 
     def undo(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
-        """Return scaled rows in the original units."""
+        """Undo `apply`."""
         return rows * self.scale.to(rows) + self.shift.to(rows)
 
+    def bend(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Return rows in the units of the data after the curves: in a scratch file, if large."""
+        if self.curves is None:
+            return rows
+        bent = self.curves.bend(rows.detach().cpu().numpy())
+        return torch.from_numpy(np.asarray(bent)).to(rows)
 
-def fit_scaling(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
-    """Compute the scaling: "minmax" to [0, 1], "standard" to mean 0 and variance 1."""
+    def unbend(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Undo `bend`."""
+        if self.curves is None:
+            return rows
+        return torch.from_numpy(self.curves.unbend(rows.detach().cpu().numpy())).to(rows)
+
+    def from_data(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Scale rows in the units of the data."""
+        return self.apply(self.bend(rows))
+
+    def to_data(self, rows: Float[Tensor, "m d"]) -> Float[Tensor, "m d"]:
+        """Return scaled rows in the units of the data."""
+        return self.unbend(self.undo(rows))
+
+
+def fit_scaling(
+    points: Float[Tensor, "n d"], scale: Scale, words: Sequence[tuple[int, int]] = ()
+) -> Scaling:
+    """Compute the scaling of some points.
+
+    scale: "minmax" to [0, 1], "standard" to mean 0 and variance 1; the others are those of
+    `column_scales.fit_column_scales`. words: the first column and the number of columns of each
+    column of words.
+    """
+    if scale not in SCALES:
+        options = ", ".join(f'"{name}"' for name in SCALES)
+        raise ValueError(f"scale: found {scale!r}; pass {options} or None")
+    curves: Curves | None = None
+    choices = (Choice(scale, "as given"),) * points.shape[1]
     if scale == "minmax":
         shift, high = column_min_max(points).double()
         spread = high - shift
@@ -123,13 +179,15 @@ def fit_scaling(points: Float[Tensor, "n d"], scale: Scale) -> Scaling:
         shift = first + _mean_power(points, first, power=1)
         spread = _mean_power(points, shift, power=2).sqrt()
     else:
-        raise ValueError(f'scale: found {scale!r}; pass "minmax", "standard" or None')
+        found = fit_column_scales(points.numpy(), scale, words=words)
+        shift, spread = torch.from_numpy(found.shift), torch.from_numpy(found.scale)
+        curves, choices = found.curves, found.choices
     if len(large := (~spread.to(points.dtype).isfinite()).nonzero()):
         raise ValueError(
             f"scale: found values in column number {int(large[0]) + 1} whose spread "
             f"{points.dtype} cannot hold; divide them by a large number first"
         )
-    return Scaling(shift, torch.where(spread > 0, spread, 1.0))
+    return Scaling(shift, torch.where(spread > 0, spread, 1.0), curves, choices)
 
 
 def _mean_power(points: Tensor, center: Tensor, power: int) -> Tensor:

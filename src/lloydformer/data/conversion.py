@@ -37,16 +37,29 @@ class Feature:
         Its values, if each becomes a column of 0 and 1.
     fill : float, str or None
         The value that replaces missing ones, if they are filled in.
+    is_single : bool
+        One column of 0 and 1 holds both of its two categories: 1 is the second one.
     """
 
     column: str
     categories: tuple[str, ...] | None = None
     fill: float | str | None = None
+    is_single: bool = False
 
     @property
     def width(self) -> int:
         """Columns of points that it becomes."""
-        return 1 if self.categories is None else len(self.categories)
+        return len(self.words) or 1
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The category that each of its columns of 0 and 1 stands for; none for numbers."""
+        return (self.categories or ())[1 if self.is_single else 0 :]
+
+    def read_word(self, values: Sequence[float]) -> str:
+        """Return the category of its columns of 0 and 1 in a row."""
+        assert self.categories is not None
+        return self.categories[round(values[0]) if self.is_single else int(np.argmax(values))]
 
 
 @dataclass(frozen=True)
@@ -62,9 +75,15 @@ class Conversion:
         labels: list[str] = []
         for feature in self.features:
             name = feature.column if self.named else f"x{feature.column}"
-            values = feature.categories
-            labels += [name] if values is None else [f"{name}={value}" for value in values]
+            labels += [f"{name}={word}" for word in feature.words] or [name]
         return tuple(labels)
+
+    @property
+    def opposites(self) -> dict[int, str]:
+        """The word that 0 stands for in columns of points that hold two words, by their number."""
+        starts = np.cumsum([0, *(feature.width for feature in self.features)]).tolist()
+        pairs = zip(starts, self.features, strict=False)
+        return {start: f.categories[0] for start, f in pairs if f.is_single and f.categories}
 
     @property
     def is_plain(self) -> bool:
@@ -124,9 +143,13 @@ class Conversion:
         if not batch.texts:
             return batch.numbers
         numbers, texts = iter(batch.numbers.T), iter(batch.texts)
-        categories = [f.categories for f in self.features]
         return np.column_stack(
-            [next(numbers) if c is None else one_hot(next(texts), c) for c in categories]
+            [
+                next(numbers)
+                if f.categories is None
+                else one_hot(next(texts), f.categories)[:, -f.width :]
+                for f in self.features
+            ]
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -142,7 +165,8 @@ class Conversion:
                 values, fill = stored["categories"], stored["fill"]
                 categories = None if values is None else tuple(map(str, values))
                 known = fill if isinstance(fill, str | None) else float(fill)
-                features.append(Feature(str(stored["column"]), categories, known))
+                single = bool(stored.get("is_single", False)) and len(categories or ()) == 2
+                features.append(Feature(str(stored["column"]), categories, known, single))
             return cls(tuple(features), bool(value["named"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"found no conversion of columns ({error})") from None
@@ -206,7 +230,11 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
             )
     # In alphabetical order: the order of rows must not change the columns of a model.
     categories = {i: tuple(sorted(words)) for i, words in found.items()}
-    features = [Feature(table.label(i), categories.get(i)) for i in wanted]
+    # The second of two columns would be 1 less the first, and count it twice.
+    features = [
+        Feature(table.label(i), categories.get(i), is_single=len(categories.get(i, ())) == 2)
+        for i in wanted
+    ]
     return Conversion(tuple(features), table.names is not None), notes
 
 
@@ -337,10 +365,12 @@ class MissingValues:
         if self.infinite is not None:
             row, column, value = self.infinite
             label = self.conversion.labels[column]
-            name = label if self.conversion.named else f"number {label[1:]}"
+            name = label if self.conversion.named else label[1:]
+            shown = name if self.conversion.named else f"number {name}"
+            without = table.options.spell("exclude", (name,))
             raise ValueError(
-                f"{table.name}: {table.locate(row)}, column {name}: found {value}; fill in or drop "
-                "rows with missing or infinite values"
+                f"{table.name}: {table.locate(row)}, column {shown}: found {value}; correct "
+                f"infinite values in the file, or leave the column out: {without}"
             )
         if self.first is None or table.options.missing != "error":
             return
@@ -399,7 +429,7 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
                 )
             fill = float(np.median(present))
         else:
-            fill = feature.categories[int(np.nansum(columns, axis=0).argmax())]
+            fill = feature.read_word(np.nanmean(columns, axis=0).tolist())
         features.append(replace(feature, fill=fill))
     return Conversion(tuple(features), conversion.named)
 
@@ -407,7 +437,7 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
 def fill_missing(points: np.ndarray, conversion: Conversion) -> np.ndarray:
     """Return a copy of the points with the fills in place of NaN. Every feature must have one."""
     parts: list[Any] = [
-        [f.fill] if f.categories is None else [value == f.fill for value in f.categories]
+        [f.fill] if f.categories is None else [word == f.fill for word in f.words]
         for f in conversion.features
     ]
     fills = np.concatenate(parts).astype(points.dtype)

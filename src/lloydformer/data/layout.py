@@ -100,12 +100,12 @@ class Layout:
         labels and distances refer to, and that stored rows are compared with in float64.
         """
         given = centers.to(self.device).double()
-        return given if self.scaling is None else self.scaling.apply(given)
+        return given if self.scaling is None else self.scaling.from_data(given)
 
     def to_data_units(self, centers: Tensor) -> Tensor:
         """Convert centers to the units and the precision of the data; undoes `to_row_units`."""
         placed = centers + self.origin
-        return (placed if self.scaling is None else self.scaling.undo(placed)).to(self.dtype)
+        return (placed if self.scaling is None else self.scaling.to_data(placed)).to(self.dtype)
 
     def round_centers(self, centers: Tensor) -> Tensor:
         """Round centers as a user gets them, so that labels belong to the returned centers."""

@@ -12,11 +12,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Bytes of the largest scratch array in memory; larger ones use a scratch file. The documentation
 # names this size (docs/data-files.md, docs/large-data.md).
@@ -93,7 +95,7 @@ def concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
         return np.memmap(file, dtype=kind, mode="r", shape=(n_rows, width))
 
 
-def prefetch_rows(rows: Tensor) -> None:
+def prefetch_rows(rows: "Tensor") -> None:
     """Ask the system to load rows of a mapped file before they are read.
 
     Does not wait for the disk, and ignores failures.

@@ -11,7 +11,8 @@ import numpy as np
 
 from lloydformer.data.array_api import tensor_from_numpy
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.column_statistics import Scale, fit_scaling
+from lloydformer.data.column_scales import Scale
+from lloydformer.data.column_statistics import Scaling, fit_scaling
 from lloydformer.data.conversion import (
     ROWS,
     Conversion,
@@ -34,6 +35,7 @@ from lloydformer.data.paths import (
     file_kind,
     resolve_path,
 )
+from lloydformer.data.scale_choice import Choice
 from lloydformer.data.spreadsheets import open_sheet
 from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
 from lloydformer.data.table_options import Missing, TableOptions
@@ -74,9 +76,10 @@ def open(
         NAME.npz, that is used in place of OpenML; nothing else uses the network.
     columns : sequence of str or None, default=None
         Columns to use: names, or numbers counted from 1 if columns have no names. None for all.
-    scale : {"minmax", "standard"} or None, default=None
-        Scale every column to [0, 1], or to mean 0 and variance 1. The scaling is computed once,
-        applied as rows are read, kept with the model and undone on its centers.
+    scale : {"auto", "standard", "minmax", "robust", "log", "rank"} or None, default=None
+        Scale the columns as `lloydformer.Scaler` does; with "auto" each by the method that suits
+        it, and columns of `one_hot` so that they weigh together as one column. The scaling is
+        computed once, applied as rows are read, kept with the model and undone on its centers.
     exclude : sequence of str, default=()
         Columns to leave out.
     one_hot : sequence of str, default=()
@@ -132,14 +135,24 @@ def open(
         encoding=encoding,
         header=header,
     )
-    return to_blocks(convert(_open_source(source, options)), scale)
+    opened = convert(_open_source(source, options))
+    return to_blocks(opened, None if scale is None else scale_columns(opened, scale))
 
 
-def to_blocks(opened: "OpenedTable", scale: Scale | None = None) -> TensorBlocks:
+def scale_columns(opened: "OpenedTable", scale: Scale) -> Scaling:
+    """Compute the scaling of an opened table; the columns of a column of words weigh as one."""
+    widths = [feature.width for feature in opened.conversion.features]
+    starts = np.cumsum([0, *widths[:-1]]).tolist()
+    words = [(start, width) for start, width in zip(starts, widths, strict=True) if width > 1]
+    return fit_scaling(tensor_from_numpy(opened.points), scale, words)
+
+
+def to_blocks(opened: "OpenedTable", scaling: Scaling | None = None) -> TensorBlocks:
     """Return the points of an opened table as blocks."""
     points = tensor_from_numpy(opened.points)
-    scaling = None if scale is None else fit_scaling(points, scale)
     mapped = isinstance(opened.points, np.memmap)
+    # Rows that are left as they are have shorter ways through the engines.
+    scaling = None if scaling is None or scaling.is_identity else scaling
     return TensorBlocks(points, scaling=scaling, names=opened.names, mapped=mapped)
 
 
@@ -159,6 +172,8 @@ class OpenedTable:
         Rows of the table that have no point, counted from 0.
     source : Table
         The table.
+    choices : tuple of Choice
+        How each column of points is scaled, and why; empty if they are not.
     remembered_id : str or None
         The column that named the rows of a fit, if the options name none.
     """
@@ -168,6 +183,7 @@ class OpenedTable:
     notes: tuple[str, ...]
     dropped: np.ndarray
     source: Table
+    choices: tuple[Choice, ...] = ()
     remembered_id: str | None = None
 
     @property

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lloydformer.estimators.registry import register as register
     from lloydformer.estimators.relocating import RelocatingKMeans as RelocatingKMeans
     from lloydformer.estimators.robust import RobustKMeans as RobustKMeans
+    from lloydformer.estimators.scaler import Scaler as Scaler
     from lloydformer.estimators.soft import SoftKMeans as SoftKMeans
     from lloydformer.estimators.spherical import SphericalKMeans as SphericalKMeans
     from lloydformer.estimators.trimmed import TrimmedKMeans as TrimmedKMeans
@@ -32,6 +33,7 @@ else:  # the same names, each imported when it is first used
         "RegisteredAlgorithm": "lloydformer.estimators.registry",
         "RelocatingKMeans": "lloydformer.estimators.relocating",
         "RobustKMeans": "lloydformer.estimators.robust",
+        "Scaler": "lloydformer.estimators.scaler",
         "SoftKMeans": "lloydformer.estimators.soft",
         "SphericalKMeans": "lloydformer.estimators.spherical",
         "TrimmedKMeans": "lloydformer.estimators.trimmed",

@@ -25,6 +25,7 @@ from torch import Tensor
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
 from lloydformer.data.blocks import Blocks, count_positive_weights, leaf_ranges
+from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import Layout
 from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
@@ -573,6 +574,11 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         >>> lf.KMeans(3, max_iter=10).check_parameters()
         """
         self._validate_params()
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """How a fit of data from `lf.data.open` scaled their columns; None if it did not."""
+        return self._view.scaling
 
     @property
     def compares_directions(self) -> bool:

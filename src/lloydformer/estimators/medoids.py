@@ -396,7 +396,12 @@ class KMedoids(Clusterer):
         assert isinstance(blocks, TensorBlocks | SparseBlocks | PartitionedBlocks)
         if not isinstance(blocks, SparseBlocks) and not self._directions:
             # Rows of X to the last bit: the result's centers were shifted to the origin and back.
-            self.cluster_centers_ = source.to_input_kind(blocks.subset(rows).points)
+            if isinstance(blocks, TensorBlocks):
+                medoids = blocks.data_points[rows.to(blocks.device)]
+            else:
+                medoids, scaling = blocks.subset(rows).points, blocks.layout.scaling
+                medoids = medoids if scaling is None else scaling.unbend(medoids)
+            self.cluster_centers_ = source.to_input_kind(medoids)
         self.medoid_indices_ = source.to_input_kind(rows)
         self.best_objective_history_ = np.minimum.accumulate(self.objective_history_)
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import leaf_rows
 from lloydformer.data.mapped_files import scratch_array
 from lloydformer.data.shard import Shard
@@ -128,6 +129,8 @@ def open_one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass 
     centers, shift, scale = _array(estimator.cluster_centers_).astype(np.float64), None, None
     if view.scaling is not None:
         shift, scale = _array(view.scaling.shift), _array(view.scaling.scale)
+        if view.scaling.curves is not None:
+            centers, points = view.scaling.curves.bend(centers), _bend(points, X, view.scaling)
         centers = (centers - shift) / scale
         shift, scale = shift.astype(dtype), scale.astype(dtype)
     opened = kernels().Folds(
@@ -155,6 +158,14 @@ def open_one_pass(estimator: Any, X: Any, sample_weight: Any = None) -> OnePass 
         isinstance(X, Tensor),
         lambda: estimator._read(X, sample_weight, reset=False),
     )
+
+
+def _bend(points: np.ndarray, X: Any, scaling: Scaling) -> np.ndarray:
+    """Return rows after the curves of the scaling; those of given blocks are bent once."""
+    if isinstance(X, TensorBlocks) and X.scaling is scaling:
+        return X.bent.points.numpy()
+    assert scaling.curves is not None
+    return np.ascontiguousarray(scaling.curves.bend(points))
 
 
 def _array(values: Any) -> np.ndarray:

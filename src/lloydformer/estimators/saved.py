@@ -26,6 +26,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.column_statistics import Scaling
+from lloydformer.data.curves import Curves
 from lloydformer.data.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.estimators.devices import parse_device
@@ -56,6 +57,13 @@ _ARRAYS = {
 }
 _KINDS = {"f": "floats", "i": "whole numbers", "O": "names"}
 _VIEW = dict.fromkeys(("origin", "shift", "scale"), ("f", ("d",)))
+# Logarithms and ranks of columns, if the scaling has them: attributes of `Curves`.
+_CURVES = {
+    "units": ("f", ("d",)),
+    "counts": ("i", ("d",)),
+    "values": ("f", ("any",)),
+    "shares": ("f", ("any",)),
+}
 # Attributes of every fitted model, also after `partial_fit` alone.
 _ALWAYS = {"cluster_centers_", "inertia_", "n_features_in_", "_n_features_out"}
 
@@ -174,7 +182,8 @@ class Saved(DocLinked):
         if hasattr(self, "cluster_centers_"):
             scaling = self._view.scaling
             scales = {} if scaling is None else {"shift": scaling.shift, "scale": scaling.scale}
-            for name, value in {"origin": self._view.origin, **scales}.items():
+            curves = {} if scaling is None or scaling.curves is None else vars(scaling.curves)
+            for name, value in {"origin": self._view.origin, **scales, **curves}.items():
                 config["view"][name] = serialise_value(f"view.{name}", value, tensors)
         write_folder(Path(folder), config, tensors, force=force)
 
@@ -261,7 +270,8 @@ def _build_model(kind: type[S], config: Config, tensors: Arrays) -> S:
     if attributes:
         view = sections["view"]
         check_attributes(attributes, view)
-        scaling = Scaling(view["shift"], view["scale"]) if "scale" in view else None
+        curves = Curves(**{name: view[name] for name in _CURVES}) if "units" in view else None
+        scaling = Scaling(view["shift"], view["scale"], curves) if "scale" in view else None
         model.__dict__.update(attributes, _view=View(view["origin"], scaling))
     _check_consistent(model)
     return model
@@ -368,10 +378,11 @@ def check_attributes(attributes: dict[str, Any], view: dict[str, Any]) -> None:
         labels = torch.as_tensor(attributes["labels_"])  # -1 are outliers
         if labels.numel() and not (int(labels.min()) >= -1 and int(labels.max()) < k):
             raise ValueError(f"labels_: found one that is not between -1 and {k - 1}")
-    if view.keys() not in ({"origin"}, _VIEW.keys()):
+    known = {**_VIEW, **_CURVES}
+    if view.keys() not in ({"origin"}, _VIEW.keys(), known.keys()):
         raise ValueError(f"found view {sorted(view)}; it has origin, or {', '.join(_VIEW)}")
     for name, value in view.items():
-        _check_array(f"view.{name}", value, *_VIEW[name], {"d": d})
+        _check_array(f"view.{name}", value, *known[name], {"d": d})
 
 
 def _check_array(

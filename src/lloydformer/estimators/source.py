@@ -213,7 +213,12 @@ def _dense_blocks(
     k = int(estimator.n_clusters)
     view = None if reset else estimator._view
     seen = own if view is None else view
-    scaling = None if seen is None else seen.scaling
+    scaling, given = None if seen is None else seen.scaling, None
+    if scaling is not None and scaling.curves is not None:
+        if own is None and isinstance(X, np.ndarray):
+            assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+        own = _bend(points, own, scaling)
+        points, given = own.points.to(points), own.data_points
     # Rows that do not fit into the GPU are read many times by a fit: pinning them pays there, and
     # not for the single pass of `predict`.
     pinnable = reset and device != points.device and can_pin(points)
@@ -248,6 +253,8 @@ def _dense_blocks(
         ends,
         unit,
         survey,
+        is_bent=scaling is not None,
+        given=given,
         n_clusters=k,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
@@ -256,6 +263,14 @@ def _dense_blocks(
         return blocks
     memory = pin_rows(points, device) if pinnable else None
     return StreamedBlocks(replace(blocks, sample_weight=None), device, mass, unit, memory)
+
+
+def _bend(points: Tensor, own: TensorBlocks | None, scaling: Scaling) -> TensorBlocks:
+    """Return points after the curves of a scaling; those of given blocks are bent once."""
+    if own is None:
+        return TensorBlocks(points, scaling=scaling).bent
+    # The same scaling for each number of clusters and for the rows of the fit.
+    return own.bent if own.scaling is scaling else replace(own, scaling=scaling).bent
 
 
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any) -> SparseBlocks:
@@ -308,6 +323,11 @@ def read_collection(
     if engine not in ("native", "chunked"):
         raise ValueError(f'engine: found {engine!r} for a dask collection; leave it at "auto"')
     view = None if reset else estimator._view
+    if view is not None and view.scaling is not None and view.scaling.curves is not None:
+        raise ValueError(
+            "X: found a dask collection, and the model scales columns by logarithms or ranks; "
+            "predict and transform take it, but of its score add up those of parts in memory"
+        )
     blocks = opener.open(int(estimator.n_clusters), weights, directions, engine, view)
     if not directions:
         _check_squares(estimator, blocks.layout, found.ends, reset)
@@ -373,7 +393,9 @@ def _check_squares(estimator: Any, layout: Layout, ends: Tensor, reset: bool) ->
     """
     if not reset:
         fitted = to_tensor(estimator.cluster_centers_)
-        ends = torch.cat([ends, fitted.to(ends).reshape(-1, ends.shape[1])])
+        centers = fitted.to(ends).reshape(-1, ends.shape[1])
+        centers = centers if layout.scaling is None else layout.scaling.bend(centers)
+        ends = torch.cat([ends, centers])
     scaled = ends if layout.scaling is None else layout.scaling.apply(ends)
     # The quick test on the host decides for nearly all data.
     if not is_surely_in_range(scaled.cpu().numpy(), layout.n_rows, layout.n_features):

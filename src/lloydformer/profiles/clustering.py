@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ class Clustering:
         The names of the columns.
     categories : tuple of str or None
         The word that each column encodes as 0 and 1; None for columns of numbers.
+    opposites : dict of int to str
+        The word of the rows with 0, for columns that hold both of two words, by their number.
     weights : ndarray of shape (n,) or None
         Weights of the rows.
     names : dict of int to str
@@ -71,6 +73,7 @@ class Clustering:
     sample: Sample
     columns: tuple[str, ...]
     categories: tuple[str | None, ...]
+    opposites: Mapping[int, str] = field(default_factory=dict)
     weights: np.ndarray | None = None
     names: Mapping[int, str] | None = None
     others: tuple[OtherColumn, ...] = ()
@@ -91,7 +94,8 @@ class Clustering:
     @property
     def points(self) -> Any:
         """The rows in the units of the data: a tensor, or a CSR matrix."""
-        return self.blocks.matrix if isinstance(self.blocks, SparseBlocks) else self.blocks.points
+        blocks = self.blocks
+        return blocks.matrix if isinstance(blocks, SparseBlocks) else blocks.data_points
 
     @cached_property
     def centers(self) -> Float[Tensor, "k d"]:

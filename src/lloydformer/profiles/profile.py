@@ -1,7 +1,7 @@
 """Profiles of clusters: the columns that set each one apart, and rows that are examples of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -187,14 +187,17 @@ def profile_clusters(
     profiles = []
     for j in numbers:
         traits = tuple(
-            Trait(
-                names[i] if words[i] is None else names[i].removesuffix(f"={words[i]}"),
-                float(scores[j, i]),
-                float(statistics.means[j, i]),
-                float(statistics.overall[i]),
-                tuple(statistics.quartiles[:, j, i].tolist()),
-                tuple(statistics.overall_quartiles[:, i].tolist()),
-                words[i],
+            _say_by_word(
+                Trait(
+                    names[i] if words[i] is None else names[i].removesuffix(f"={words[i]}"),
+                    float(scores[j, i]),
+                    float(statistics.means[j, i]),
+                    float(statistics.overall[i]),
+                    tuple(statistics.quartiles[:, j, i].tolist()),
+                    tuple(statistics.overall_quartiles[:, i].tolist()),
+                    words[i],
+                ),
+                clustering.opposites.get(int(statistics.chosen[i])),
             )
             for i in np.argsort(-np.abs(scores[j]), kind="stable").tolist()
         )
@@ -211,6 +214,23 @@ def profile_clusters(
             )
         )
     return profiles
+
+
+def _say_by_word(trait: Trait, other: str | None) -> Trait:
+    """Return a trait by the one of two words that the cluster has more often than all rows."""
+    if other is None or trait.z >= 0:
+        return trait
+    low, middle, high = (1 - value for value in reversed(trait.quartiles))
+    of_all = tuple(1 - value for value in reversed(trait.overall_quartiles))
+    return replace(
+        trait,
+        z=-trait.z,
+        mean=1 - trait.mean,
+        overall=1 - trait.overall,
+        quartiles=(low, middle, high),
+        overall_quartiles=(of_all[0], of_all[1], of_all[2]),
+        word=other,
+    )
 
 
 def _other_traits(clustering: Clustering) -> list[tuple[Trait, ...]]:

@@ -10,8 +10,8 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes import MAKERS
 from lloydformer.circuits.serialise import serialise
 from lloydformer.circuits.stages import AnyRecipe
-from lloydformer.data.column_statistics import Scale
-from lloydformer.data.sources import OpenedTable, open_table, to_blocks
+from lloydformer.data.column_scales import Scale
+from lloydformer.data.sources import OpenedTable, open_table, scale_columns, to_blocks
 
 # Rows that the page shows. Chosen by hand: the browser computes self-attention, which takes time in
 # proportion to their square, after every change of a part.
@@ -38,13 +38,15 @@ def data_state(settings: ExploreSettings, seed: int = 0) -> tuple[dict[str, Any]
     """
     assert settings.data is not None
     table = open_table(settings.data, settings.table_options())
-    scale = None if settings.scale == "none" else settings.scale
-    blocks = to_blocks(table, cast("Scale | None", scale))
+    scaling = None
+    if settings.scale not in (None, "none"):
+        scaling = scale_columns(table, cast("Scale", settings.scale))
+    blocks = to_blocks(table, scaling)
     rng, n_rows, n_clusters = np.random.default_rng(seed), blocks.n_rows, settings.clusters or 3
     chosen = np.sort(rng.choice(n_rows, size=min(MOST_POINTS, n_rows), replace=False))
     rows = blocks.points[torch.from_numpy(chosen)].double()  # not centered
     if blocks.scaling is not None:
-        rows = blocks.scaling.apply(rows)
+        rows = blocks.scaling.from_data(rows)
     points = rows.numpy()
     if n_clusters > len(points):
         raise ValueError(

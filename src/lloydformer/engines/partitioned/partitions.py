@@ -154,6 +154,7 @@ class PartitionSpec:
             known_ends=self.ends,
             weight_unit=layout.weight_unit,
             first_row=rows.first_row,
+            is_bent=True,  # rows are sent after the curves of a scaling
         )
 
     def make_engine(self, n_threads: int) -> Native | Chunked:

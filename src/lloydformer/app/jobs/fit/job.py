@@ -10,12 +10,19 @@ import numpy as np
 from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.advice import give_advice
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
+from lloydformer.app.jobs.fit.scale_notes import note_scales
 from lloydformer.app.jobs.fit.selection import fit_numbers
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
 from lloydformer.data.blocks import TensorBlocks
-from lloydformer.data.column_statistics import Scale
-from lloydformer.data.sources import OpenedTable, open_table, rows_in_table, to_blocks
+from lloydformer.data.column_scales import Scale
+from lloydformer.data.sources import (
+    OpenedTable,
+    open_table,
+    rows_in_table,
+    scale_columns,
+    to_blocks,
+)
 from lloydformer.estimators.source import NoDirectionError
 from lloydformer.numerics.checks import ArgumentError, RefusedArgumentError
 
@@ -69,7 +76,18 @@ class FitJob:
             assert settings.start_from is not None
             conversion = outputs.load_columns(settings.start_from, model).conversion
         table = open_table(settings.data, options, conversion)
-        blocks = to_blocks(table, cast("Scale | None", settings.scale))
+        scaling, method = None, settings.scale_method
+        if method == "model":
+            assert model is not None
+            scaling = model.scaling if model.n_features_in_ == table.points.shape[1] else None
+        elif method != "none":
+            try:
+                scaling = scale_columns(table, cast("Scale", method))
+            except ValueError as error:
+                words = str(error).removeprefix("scale: ")
+                raise ValueError(f"{settings.data}: {words}") from None
+            table = replace(table, choices=scaling.choices)
+        blocks = to_blocks(table, scaling)
         if self.numbers[-1] > blocks.n_rows:
             raise ValueError(
                 f"-k: found {self.numbers[-1]} clusters for the {blocks.n_rows} rows of "
@@ -92,8 +110,15 @@ class FitJob:
         """Fit each number of clusters; see `fit_numbers`."""
         with name_data(self.settings.data, table):
             result = fit_numbers(self.settings, table, blocks, self.numbers, callback, after)
-        notes = (*table.notes, *result.notes, *outputs.notes_on_names(result.columns))
-        return replace(result, notes=notes, advice=tuple(give_advice(result)))
+        notes = (
+            *table.notes,
+            *note_scales(self.settings.scale_method, result.columns, table.choices),
+            *result.notes,
+            *outputs.notes_on_names(result.columns),
+        )
+        return replace(
+            result, notes=notes, advice=tuple(give_advice(result, self.settings.scale_method))
+        )
 
     def write(self, result: FitResult) -> dict[str, Any]:
         """Write the files; returns the content of summary.json."""

@@ -199,7 +199,11 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
     )
     return every | {
         "n_dropped": len(result.table.dropped),
-        "scale": settings.scale,
+        "scale": settings.scale_method,
+        "scales": {
+            column: {"method": choice.method, "reason": choice.reason}
+            for column, choice in zip(result.columns, result.table.choices, strict=False)
+        },
         "silhouette": result.silhouette,
         "silhouette_sample": len(result.sample_silhouettes[0]),
         "notes": list(result.notes),

@@ -6,6 +6,7 @@ from markupsafe import Markup, escape
 
 from lloydformer.app.jobs.fit.outputs import versions
 from lloydformer.app.jobs.fit.result import FitResult
+from lloydformer.app.jobs.fit.scale_notes import describe_scales
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.plots.curves import criterion_curve
 from lloydformer.plots.report.clusters import clusters_page, describe_fit, new_axes, show_axes
@@ -26,7 +27,9 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
         "data": escape(settings.data),
         "algorithm": settings.algorithm,
         "k": str(result.n_clusters),
-        "scale": settings.scale or "none",
+        "scale": escape(
+            describe_scales(settings.scale_method, result.columns, result.table.choices)
+        ),
         "missing values": settings.missing,
         **{name: str(defaults[name]) for name in ("n_init", "max_iter", "tol") if name in defaults},
         **{name: str(value) for name, value in settings.printable_parameters.items()},

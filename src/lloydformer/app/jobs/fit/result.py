@@ -112,6 +112,7 @@ class FitResult:
             sample=self.sample,
             columns=self.columns,
             categories=tuple(self.categories),
+            opposites=self.table.conversion.opposites,
             shown_rows=self.show_rows,
         )
 
@@ -143,7 +144,7 @@ class FitResult:
     @property
     def categories(self) -> list[str | None]:
         """The word that each column of the points encodes; None for columns of numbers."""
-        return [word for f in self.table.conversion.features for word in f.categories or (None,)]
+        return [word for f in self.table.conversion.features for word in f.words or (None,)]
 
     def table_rows(self, rows: Sequence[int]) -> list[int]:
         """Return the rows of the table, from 0, that became these rows of points."""
@@ -174,7 +175,6 @@ class FitResult:
                 if feature.categories is None:
                     cells.append(format_number(next(values)))
                 else:  # its columns of 0 and 1 become the word again
-                    ones = [next(values) for _ in feature.categories]
-                    cells.append(feature.categories[int(np.argmax(ones))])
+                    cells.append(feature.read_word([next(values) for _ in feature.words]))
             table_cells.append(cells)
         return columns, table_cells

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from lloydformer.app.jobs.text_values import data_name, parse_clusters, parse_names
 from lloydformer.app.options import LARGEST_SEED, option
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Ways to choose the number of clusters from a range.
 CRITERIA = ("silhouette", "calinski-harabasz", "gap", "stability")
+# As `lf.Scaler`, without its import.
+SCALES = ("auto", "standard", "minmax", "robust", "log", "rank", "none")
 # k-means by a trained layer. It is not registered: it has no recipe of the paper's table.
 LEARNED = "learned"
 # Fields of `FitSettings` that are parameters of the estimator, under the same names.
@@ -132,7 +134,10 @@ class FitSettings(TableSettings):
         help="Rows with missing values: an error, left out, or filled with medians.",
     )
     scale: str | None = option(
-        None, choices=("minmax", "standard"), help="Scale columns before the fit."
+        None,
+        choices=SCALES,
+        help="How columns are scaled; auto chooses for each column.  [default: auto; none with "
+        "spherical and on a cluster]",
     )
     init: str | None = option(
         None, help="k-means++, k-means|| (for large data), robust (with outliers) or random."
@@ -195,7 +200,7 @@ class FitSettings(TableSettings):
             check_source(self.data)
         for name in _NOT_ON_CLUSTER if self.is_on_cluster else ():
             value = getattr(self, name)
-            if value and (name, value) != ("missing", "error"):
+            if value and (name, value) not in (("missing", "error"), ("scale", "none")):
                 by = "--workers" if self.cluster is None else "--cluster"
                 raise ValueError(
                     f"{option_of(name)}: not with {by}, whose workers read the data; leave it out"
@@ -208,6 +213,19 @@ class FitSettings(TableSettings):
     def is_on_cluster(self) -> bool:
         """True if workers read the data."""
         return self.cluster is not None or self.workers is not None
+
+    @property
+    def scale_method(self) -> str:
+        """How columns are scaled; by default "auto" where that is possible.
+
+        A fit that starts from a model has its scaling ("model"). Rows that are compared by their
+        directions are not scaled, as moving columns turns them.
+        """
+        if self.scale is not None:
+            return self.scale
+        if self.start_from is not None:
+            return "model"
+        return "none" if self.is_on_cluster or self.model(1).compares_directions else "auto"
 
     @property
     def folder(self) -> Path:
@@ -247,7 +265,6 @@ class FitSettings(TableSettings):
 
     def check(self) -> None:
         """Raise ValueError for values that are not allowed, and options that do not go together."""
-        from lloydformer.data.column_statistics import Scale
         from lloydformer.estimators.parameter_checks import find_invalid_parameter
 
         # Before a model is made, which would raise a TypeError for a parameter that it lacks.
@@ -264,9 +281,8 @@ class FitSettings(TableSettings):
             raise ValueError(
                 f"{option_of(name)}: found {value!r}; pass {_describe_constraints(value, allowed)}"
             )
-        scales = get_args(Scale)
-        if self.scale is not None and self.scale not in scales:
-            raise ValueError(f"--scale: found {self.scale!r}; pass {' or '.join(scales)}")
+        if self.scale is not None and self.scale not in SCALES:
+            raise ValueError(f"--scale: found {self.scale!r}; pass one of {', '.join(SCALES)}")
         if self.start_from is not None and not (self.init is None and self.n_init is None):
             raise ValueError(
                 "--start-from: found together with --init or --n-init; pass only one of them"
