@@ -14,9 +14,10 @@ GROUPS = {
     "Data": ("lloydformer.data",),
     "Learning": ("lloydformer.learning",),
     "Networks": ("lloydformer.nn",),
-    "Plots": ("lloydformer.plots",),
+    "Plots": ("lloydformer.plots", "lloydformer"),
 }
 OF_CIRCUITS = {"Circuit", "Recipe", "Trace", "check", "CheckResult"}
+OF_PLOTS = {"Description", "describe", "report"}
 
 
 def public_names() -> dict[str, dict[str, str]]:
@@ -36,7 +37,8 @@ def public_names() -> dict[str, dict[str, str]]:
 def _belongs(title: str, module: str, name: str) -> bool:
     if module != "lloydformer":
         return True
-    return (name in OF_CIRCUITS) == (title == "Circuits")
+    group = "Circuits" if name in OF_CIRCUITS else "Plots" if name in OF_PLOTS else "Estimators"
+    return title == group
 
 
 def _names(module: Any) -> dict[str, str]:

@@ -217,8 +217,11 @@ def open_clustering(
             f"found {'a Shard' if isinstance(X, Shard) else 'a dask collection'}; pass rows that "
             "are in memory, for instance a sample: X.sample(frac=0.01).compute()",
         )
-    rows = _to_cpu(X)
-    local = _on_cpu(model)
+    rows, local = _to_cpu(X), _on_cpu(model)
+    given = getattr(X, "columns", None)
+    if not hasattr(model, "feature_names_in_") and given is not None:
+        # A model that knows no names takes those of the frame; scikit-learn would warn of them.
+        local.feature_names_in_ = np.array(list(given), dtype=object)
     source = read(local, rows, sample_weight, reset=False)
     blocks = source.blocks
     assert isinstance(blocks, TensorBlocks | SparseBlocks)

@@ -1,12 +1,11 @@
 """`lf.describe`: what sets each cluster apart, as sentences and data frames."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from lloydformer.profiles.clustering import Clustering, open_clustering
-from lloydformer.profiles.profile import ClusterProfile, Trait, profile_clusters
+from lloydformer.profiles.profile import Trait, profile_clusters
 from lloydformer.profiles.sentences import rank_columns, summarize_clusters
 
 if TYPE_CHECKING:
@@ -15,11 +14,15 @@ if TYPE_CHECKING:
 _MISSING = "pandas is missing; get it with: pip install pandas"
 
 
-@dataclass(frozen=True)
 class Description:
     """The clusters of some rows in sentences and data frames; `lf.describe` returns it.
 
     Printed, it is `summary` and a line for each cluster. Data frames need pandas.
+
+    Parameters
+    ----------
+    clustering : Clustering
+        A fitted model together with rows.
 
     Attributes
     ----------
@@ -48,10 +51,13 @@ class Description:
     True
     """
 
-    summary: str
-    sentences: tuple[str, ...]
-    _clustering: Clustering = field(repr=False)
-    _profiles: tuple[ClusterProfile, ...] = field(repr=False)
+    def __init__(self, clustering: Clustering) -> None:
+        self._clustering, self._profiles = clustering, profile_clusters(clustering)
+        self.summary = " ".join(summarize_clusters(clustering))
+        self.sentences = tuple(profile.sentence() for profile in self._profiles)
+
+    def __repr__(self) -> str:
+        return str(self)  # what an interactive session shows
 
     @property
     def clusters(self) -> "DataFrame":
@@ -215,14 +221,7 @@ def describe(
     clustering = open_clustering(
         model, X, names=names, extra=extra, sample_weight=sample_weight, seed=seed
     )
-    return describe_clustering(clustering)
-
-
-def describe_clustering(clustering: Clustering) -> Description:
-    """Describe clusters whose rows are known."""
-    profiles = tuple(profile_clusters(clustering))
-    sentences = tuple(profile.sentence() for profile in profiles)
-    return Description(" ".join(summarize_clusters(clustering)), sentences, clustering, profiles)
+    return Description(clustering)
 
 
 def _numbers(trait: Trait) -> dict[str, float]:

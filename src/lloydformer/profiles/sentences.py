@@ -7,10 +7,10 @@ from lloydformer.profiles.words import format_count, join_words
 
 # A row is between two groups if it is in the middle fifth of the way from one center to another.
 # Chosen so that groups 8 standard deviations apart have 0.1 % such rows, 5 apart 2 %, and k-means
-# of one group 10 % (uniform, k = 2), 13 % (normal, k = 2) or more, in any number of dimensions.
-# The silhouette falls with every column of noise and cannot tell that.
+# of one group 10 % (uniform, k = 2), 13 % (normal, k = 2; 10 % of 2,000 rows in 30 columns) or
+# more. The silhouette falls with every column of noise and cannot tell that.
 _MIDDLE = 0.4
-_CLEAR, _MOSTLY = 0.03, 0.10  # largest shares of such rows for which groups are called separate
+_CLEAR, _MOSTLY = 0.03, 0.07  # largest shares of such rows for which groups are called separate
 _FEW = 5  # groups whose sizes are all named
 # A column whose variance the clusters explain by less is not named as one that sets them apart.
 _MATTERS = 0.1

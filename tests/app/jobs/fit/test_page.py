@@ -56,9 +56,9 @@ def cells(html):
 
 def test_the_page_has_all_parts_and_loads_nothing(page):
     html = page("-k", "3", "--scale", "standard")
-    for heading in ("The clusters", "Profiles", "Centers", "Farthest rows", "Settings"):
+    for heading in ("The clusters", "Columns", "Profiles", "Examples", "Centers", "Settings"):
         assert f"<h2>{heading}</h2>" in html
-    assert html.count("<svg") == 4
+    assert html.count("<svg") == 7
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", html)
     assert "<b>**width" not in html
     centers = pd.read_csv("points-clusters/centers.csv").to_numpy()
@@ -73,23 +73,33 @@ def test_the_page_has_all_parts_and_loads_nothing(page):
     np.testing.assert_allclose(numbers([far])[0], wanted, rtol=1e-3)
 
 
-def test_the_profiles_are_means_and_z_scores(page):
+def test_the_profiles_are_medians_ranges_and_z_scores(page):
     html = page("-k", "3", "--scale", "standard")
     frame = pd.read_csv("points.csv")
     own = pd.read_csv("points-clusters/labels.csv")["cluster"]
     cards = re.findall(r"<article.*?</article>", part(html, "Profiles"), flags=re.DOTALL)
     assert len(cards) == 3
     for j, card in enumerate(cards):
-        shown = {row[0]: numbers([row[1:4]])[0] for row in cells(card)[1:]}
+        shown = {row[0]: row[1:] for row in cells(card)[1:]}
         for name, column in (("&lt;b&gt;**width**", "<b>**width**"), ("`height`", "`height`")):
             mean, overall = frame[column][own == j].mean(), frame[column].mean()
             z = (mean - overall) / frame[column].std(ddof=0)
-            np.testing.assert_allclose(shown[name][:2], [mean, overall], rtol=1e-3)
-            assert shown[name][2] == pytest.approx(z, abs=0.006)
-            assert (f"{name} is " in card) == (abs(z) >= 0.5)
+            for cell, values in zip(
+                shown[name], (frame[column][own == j], frame[column]), strict=False
+            ):
+                low, median, high = values.quantile([0.25, 0.5, 0.75])
+                found = re.fullmatch(r"(.*)<small>(.*) to (.*)</small>", cell)
+                range_of = [median, low, high] if found else [median]
+                texts = found.groups() if found else (cell,)
+                np.testing.assert_allclose(numbers([texts])[0], range_of, rtol=6e-3, atol=1e-6)
+            assert float(shown[name][2]) == pytest.approx(z, abs=0.006)
+            assert (f"{'high' if z > 0 else 'low'} {name} (" in card) == (abs(z) >= 0.5)
         assert f"{(own == j).sum():,} row" in card
     centers = lf.KMeans.from_pretrained("points-clusters/model").cluster_centers_
-    typical = cells(part(html, "Profiles").split("</article>")[-1])[1:]
+    examples = cells(part(html, "Examples"))[1:]
+    first_rows = {row[0]: row for row in reversed(examples)}
+    typical = [row[:1] + row[2:] for _, row in sorted(first_rows.items())]
+    assert {row[1].split()[0] for row in examples} == {"typical", "edge"}
     scaled = (frame - frame.mean()) / frame.std(ddof=0)
     for j, (cluster, row, *values) in enumerate(typical):
         middle = (centers[j] - frame.mean()) / frame.std(ddof=0)
@@ -134,7 +144,7 @@ def test_words_and_names_of_rows_are_shown_as_the_file_has_them(command, tmp_pat
 @pytest.mark.parametrize("criterion", ["gap", "calinski-harabasz"])
 def test_the_curve_of_the_criterion_is_on_the_page(page, criterion):
     html = page("-k", "2:4", "--select", criterion, "--scale", "standard")
-    assert html.count("<svg") == 7
+    assert html.count("<svg") == 10
     assert f"<figcaption>{criterion.capitalize()}: k = " in html
 
 
@@ -158,7 +168,7 @@ def test_the_rows_left_out_are_listed(page):
 def test_a_range_of_k_adds_two_curves(page):
     html = page("-k", "2:5", "--scale", "standard")
     assert "The number of clusters" in html
-    assert html.count("<svg") == 6
+    assert html.count("<svg") == 9
 
 
 @pytest.mark.parametrize("algorithm", ["soft", "spherical", "robust", "medoids"])
@@ -203,4 +213,4 @@ def test_the_page_fits_a_narrow_screen(page, tmp_path):
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}",
                "--window-size=500,900", "--dump-dom", file.as_uri()]  # fmt: skip
     found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert "<title>true,4</title>" in found.stdout
+    assert "<title>true,7</title>" in found.stdout
