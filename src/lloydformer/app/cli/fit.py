@@ -140,10 +140,9 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
             for row, run in zip(rows, result.runs, strict=True):
                 row.insert(3, _three_digits(run.value))
         print_table(columns, rows)
-        # The gap and the stability choose by a rule, not by the largest value.
-        by_rule = select in ("gap", "stability")
-        why = f"was chosen by {select}" if by_rule else f"has the best {select}"
-        stdout.print(f"\nk {result.n_clusters} {why}, and was written.\n")
+        stdout.print(f"\n{_describe_choice(select, result)}, and was written.")
+    if result.evidence is not None:
+        stdout.print(f"{result.evidence.sentence}\n", soft_wrap=True)
     print_clusters(result.totals)
     model = result.model
     stdout.print(
@@ -153,6 +152,19 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
     )
     most = ", the most allowed" if result.reached_max_iter else ""
     stdout.print(f"{format_count(model.n_iter_, 'iteration')}{most}, {_format_rate(summary)}")
+
+
+def _describe_choice(select: str, result: "FitResult") -> str:
+    """Return how the number of clusters was chosen."""
+    k, n_rows = result.n_clusters, result.blocks.n_rows
+    if select == "auto":
+        assert result.evidence is not None
+        rows, numbers = result.evidence.n_rows, [run.k for run in result.runs]
+        sample = f", on a sample of {format_count(rows, 'row')}" if rows < n_rows else ""
+        return f"k {k} was chosen from {numbers[0]} to {numbers[-1]}{sample}"
+    # The gap and the stability choose by a rule, not by the largest value.
+    by_rule = select in ("gap", "stability")
+    return f"k {k} was chosen by {select}" if by_rule else f"k {k} has the best {select}"
 
 
 def print_clusters(totals: "ClusterTotals") -> None:

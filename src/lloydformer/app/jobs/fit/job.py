@@ -9,6 +9,7 @@ import numpy as np
 
 from lloydformer.app.jobs.fit import outputs
 from lloydformer.app.jobs.fit.advice import give_advice
+from lloydformer.app.jobs.fit.automatic import default_numbers
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
 from lloydformer.app.jobs.fit.scale_notes import note_scales
 from lloydformer.app.jobs.fit.selection import fit_numbers
@@ -45,8 +46,6 @@ class FitJob:
         # Everything that can be refused is refused here, before minutes of reading and fitting.
         settings.check()
         asked = settings.clusters
-        if asked is None and settings.start_from is None:
-            raise ValueError("-k: missing; pass a number such as -k 8, or a range such as -k 2:20")
         self.start_model = None
         if settings.start_from is not None:
             self.start_model = outputs.load_model(settings.start_from)
@@ -57,14 +56,14 @@ class FitJob:
                     f"-k: found {asked}, but the model of --start-from has {len(centers)} "
                     "clusters; leave one of the two out"
                 )
-            settings = replace(settings, clusters=str(len(centers)), start_centers=centers)
+            asked = str(len(centers))
+            settings = replace(settings, clusters=asked, start_centers=centers)
         self.settings, self.command = settings, command
-        self.numbers = parse_clusters(str(settings.clusters))
+        # Without -k, the rows say how many numbers are tried.
+        self.numbers = default_numbers() if asked is None else parse_clusters(asked)
         if len(self.numbers) > 1 and settings.checkpoint is not None:
-            raise ValueError(
-                f"--checkpoint: found together with -k {settings.clusters}; pass one number of "
-                "clusters"
-            )
+            found = "without -k" if asked is None else f"together with -k {settings.clusters}"
+            raise ValueError(f"--checkpoint: found {found}; pass one number of clusters")
         outputs.check_outputs(settings)
 
     def read(self) -> tuple[OpenedTable, TensorBlocks]:
@@ -88,6 +87,8 @@ class FitJob:
                 raise ValueError(f"{settings.data}: {words}") from None
             table = replace(table, choices=scaling.choices)
         blocks = to_blocks(table, scaling)
+        if settings.clusters is None:
+            self.numbers = default_numbers(blocks.n_rows)
         if self.numbers[-1] > blocks.n_rows:
             raise ValueError(
                 f"-k: found {self.numbers[-1]} clusters for the {blocks.n_rows} rows of "

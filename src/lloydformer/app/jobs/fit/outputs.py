@@ -209,6 +209,7 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
         "notes": list(result.notes),
         "advice": list(result.advice),
         "select": settings.select,
+        "evidence": None if result.evidence is None else result.evidence.as_dict(),
         "clusters": clusters,
         "rows": {str(run.k): run.as_dict() for run in result.runs},
     }

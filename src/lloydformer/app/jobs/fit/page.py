@@ -13,6 +13,7 @@ from lloydformer.plots.report.clusters import clusters_page, describe_fit, new_a
 from lloydformer.profiles.words import format_count
 
 _RULES = {
+    "auto": "has the best score",
     "silhouette": "has the best",
     "calinski-harabasz": "has the largest index",
     "gap": "is the smallest within a standard error of the largest gap",
@@ -42,6 +43,7 @@ def fit_page(settings: FitSettings, command: str, result: FitResult) -> str:
         fit_words=describe_fit(result.clustering, settings.algorithm, result.seconds),
         command=command,
         versions=versions(),
+        certainty=result.evidence.sentence if result.evidence is not None else "",
         advice=result.advice,
         notes=result.notes,
         runs=draw_runs(settings.select, result) if len(result.runs) > 1 else [],

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lloydformer.app.jobs.fit.automatic import Evidence
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable, rows_in_table
 from lloydformer.estimators.base import Clusterer
@@ -75,6 +76,8 @@ class FitResult:
         The fits of all numbers of clusters that were tried.
     notes, advice : tuple of str
         What was recognised, left out or warned of; what may mislead.
+    evidence : Evidence or None
+        How sure it is that there are clusters.
     """
 
     model: Clusterer
@@ -86,6 +89,7 @@ class FitResult:
     runs: tuple[FitRun, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
     @property
     def n_clusters(self) -> int:

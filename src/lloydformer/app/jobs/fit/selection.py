@@ -4,7 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.app.jobs.fit.automatic import Trials
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable
 from lloydformer.profiles.assignment import assign_rows
-from lloydformer.profiles.sample import draw_sample
+from lloydformer.profiles.sample import Sample, draw_sample
 
 # `gap` and `stability` fit a part of the sample again and again: the rows of it, the references or
 # pairs of subsets, and the starts of each fit. Chosen by hand; docs/commands.md names them.
@@ -37,45 +38,103 @@ def fit_numbers(
     callback: Any = None,
     after: Callable[[FitRun], None] = lambda run: None,
 ) -> FitResult:
-    """Fit each number of clusters; return the one that the criterion of the settings chooses.
+    """Choose one of the numbers of clusters by the criterion of the settings, and fit it.
 
     Scores are of the same sample for every number, so they can be compared. `callback` is the
-    estimators' callback, called after each iteration; `after` is called after each fit.
+    estimators' callback, called after each iteration; `after` is called after each fit, or after
+    each number is tried on the sample.
     """
     # The same blocks for all fits: they cache the extent of the data.
     blocks = replace(blocks, directions=settings.model(1).compares_directions)
     sample = draw_sample(blocks, settings.seed)
-    curve = None
-    if len(numbers) > 1 and settings.select in ("gap", "stability"):
-        rng = np.random.default_rng(settings.seed)
-        chosen = np.sort(rng.permutation(len(sample.points))[:_ROWS])
-        part = sample.points[torch.from_numpy(chosen)]
-        compute_curve = _gap_curve if settings.select == "gap" else _stability_curve
-        with warnings.catch_warnings(action="ignore"):  # of fits that the user did not ask for
-            curve = compute_curve(part, numbers, settings, rng)
-    best: FitResult | None = None
-    runs: list[FitRun] = []
-    notes: list[str] = []
-    for k in numbers:
-        model = settings.model(k, callback=callback)
+    trials = Trials(sample, settings.seed)
+    fits = _Fits(settings, table, blocks, sample, callback)
+    by_trials = len(numbers) > 1 and settings.select == "auto"
+    choose = _choose_by_trials if by_trials else _choose_by_fits
+    result, runs = choose(fits, trials, numbers, after)
+    evidence = trials.evidence(result.n_clusters)
+    return replace(result, runs=tuple(runs), notes=tuple(fits.notes), evidence=evidence)
+
+
+@dataclass
+class _Fits:
+    """Fits of one data set with several numbers of clusters, and the warnings of all of them."""
+
+    settings: FitSettings
+    table: OpenedTable
+    blocks: TensorBlocks
+    sample: Sample
+    callback: Any
+    notes: list[str] = field(default_factory=list)
+
+    def fit(self, k: int) -> FitResult:
+        model = self.settings.model(k, callback=self.callback)
         began = time.perf_counter()
         with warnings.catch_warnings(record=True, action="always") as caught:
-            model.fit(blocks)
+            model.fit(self.blocks)
         seconds = time.perf_counter() - began
-        notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
-        assignment = assign_rows(model, blocks, model.labels_)
-        result = FitResult(model, table, blocks, assignment, sample, seconds)
+        self.notes += [f"k {k}: {' '.join(str(w.message).split())}" for w in caught]
+        assignment = assign_rows(model, self.blocks, model.labels_)
+        return FitResult(model, self.table, self.blocks, assignment, self.sample, seconds)
+
+    def describe(self, result: FitResult, selected: float | None) -> FitRun:
+        model = result.model
+        return FitRun(
+            *(result.n_clusters, model.inertia_, result.silhouette, model.n_iter_, result.seconds),
+            criterion=self.settings.select,
+            selected=selected,
+        )
+
+
+def _choose_by_trials(
+    fits: _Fits, trials: Trials, numbers: Sequence[int], after: Callable[[FitRun], None]
+) -> tuple[FitResult, list[FitRun]]:
+    """Try all numbers on the sample, and fit all rows with the best one.
+
+    The objective of a trial is multiplied to that of all rows.
+    """
+    share, tried = trials.n_rows / fits.blocks.n_rows, list[FitRun]()
+    for k in numbers:
+        began = time.perf_counter()
+        trial = trials[k]
+        seconds = time.perf_counter() - began
+        silhouette = trial.silhouette if k > 1 else None
+        model = trial.model
+        tried.append(FitRun(k, model.inertia_ / share, silhouette, model.n_iter_, seconds))
+        after(tried[-1])
+    scores, chosen = trials.scores(numbers), trials.choose(numbers)
+    result = fits.fit(chosen)
+    runs = [
+        fits.describe(result, scores.get(chosen))
+        if run.k == chosen
+        else replace(run, criterion=fits.settings.select, selected=scores.get(run.k))
+        for run in tried
+    ]
+    return result, runs
+
+
+def _choose_by_fits(
+    fits: _Fits, trials: Trials, numbers: Sequence[int], after: Callable[[FitRun], None]
+) -> tuple[FitResult, list[FitRun]]:
+    """Fit all rows with each number; the criterion chooses one of the fits."""
+    settings, points, curve = fits.settings, fits.sample.points, None
+    if len(numbers) > 1 and settings.select in ("gap", "stability"):
+        rng = np.random.default_rng(settings.seed)
+        chosen = np.sort(rng.permutation(len(points))[:_ROWS])
+        compute_curve = _gap_curve if settings.select == "gap" else _stability_curve
+        with warnings.catch_warnings(action="ignore"):  # of fits that the user did not ask for
+            curve = compute_curve(points[torch.from_numpy(chosen)], numbers, settings, rng)
+    best: FitResult | None = None
+    runs: list[FitRun] = []
+    for k in numbers:
+        result = fits.fit(k)
         # The silhouette is computed for every fit; other criteria only if they choose.
         selected = None
         if curve is not None:
             selected = curve.values[k] if math.isfinite(curve.values[k]) else None
-        elif settings.select != "silhouette":
-            selected = _score(settings.select, result)
-        run = FitRun(
-            *(k, model.inertia_, result.silhouette, model.n_iter_, seconds),
-            criterion=settings.select,
-            selected=selected,
-        )
+        elif settings.select == "calinski-harabasz":
+            selected = _score(result)
+        run = fits.describe(result, selected)
         # Strictly better: of equal scores the smaller number of clusters is chosen.
         is_better = run.score > max((other.score for other in runs), default=-math.inf)
         if best is None or (is_better if curve is None else k == curve.chosen):
@@ -83,13 +142,11 @@ def fit_numbers(
         runs.append(run)
         after(run)
     assert best is not None, "numbers is not empty"
-    return replace(best, runs=tuple(runs), notes=tuple(notes))
+    return best, runs
 
 
-def _score(criterion: str, result: FitResult) -> float | None:
-    """Return the Calinski-Harabasz index of a fit; of one number, `gap` has no other score."""
-    if criterion != "calinski-harabasz":
-        return result.silhouette
+def _score(result: FitResult) -> float | None:
+    """Return the Calinski-Harabasz index of a fit."""
     kept = result.kept_sample
     clusters = result.assignment.clusters[result.sample.rows].long()
     return calinski_harabasz(result.sample.points[kept], clusters[kept])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer
 
 # Ways to choose the number of clusters from a range.
-CRITERIA = ("silhouette", "calinski-harabasz", "gap", "stability")
+CRITERIA = ("auto", "silhouette", "calinski-harabasz", "gap", "stability")
 # As `lf.Scaler`, without its import.
 SCALES = ("auto", "standard", "minmax", "robust", "log", "rank", "none")
 # k-means by a trained layer. It is not registered: it has no recipe of the paper's table.
@@ -101,14 +101,14 @@ class FitSettings(TableSettings):
         None,
         flag="-k",
         metavar="K",
-        help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step: each is fitted, and "
-        "--select says which is written.",
+        help="Number of clusters: 10. Or a range, 2:20, or 2:20:2 with a step, from which --select "
+        "chooses.  [default: chosen from 1 to 20]",
     )
     select: str = option(
         CRITERIA[0], choices=CRITERIA, help="How the number of clusters is chosen from a range."
     )
     algorithm: str = option(
-        "kmeans",
+        "relocating",
         choices=algorithm_names(),
         metavar=None,
         help=f"One of {', '.join(algorithm_names())}.",
