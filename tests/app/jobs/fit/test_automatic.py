@@ -114,7 +114,7 @@ def test_copies_of_few_rows():
 
 def test_more_columns_than_rows():
     """m rows have m coordinates: turned to them, distances and choices are the same."""
-    points, truth = plant(3, 4, 90, 12)
+    points, _ = plant(3, 4, 90, 12)
     turn, _ = np.linalg.qr(RNG.normal(size=(2000, 4)))
     wide = points @ turn.T
     assert fit(wide).n_clusters == 3
@@ -130,7 +130,7 @@ def test_directions_are_judged_as_directions():
     assert (result.n_clusters, result.evidence.level) == (3, "clear")
 
 
-def test_the_command_writes_the_right_number_and_says_how_sure_it_is(command, tmp_path, monkeypatch):
+def test_the_command_writes_the_right_number_and_how_sure_it_is(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     points, truth = plant(4, 2, 400, 8, np.random.default_rng(3))
     np.savetxt("points.csv", points, delimiter=",")

@@ -80,7 +80,8 @@ def test_a_normal_group_cut_in_two_has_no_valley(d):
     ends[:, 0] = -0.8, 0.8
     assert pair_evidence(rows, ends)[0, 1] < -5
     rows[:250, 0] += 6
-    assert pair_evidence(rows, np.array([rows[:250].mean(axis=0), rows[250:].mean(axis=0)]))[0, 1] > 10
+    means = np.array([rows[:250].mean(axis=0), rows[250:].mean(axis=0)])
+    assert pair_evidence(rows, means)[0, 1] > 10
 
 
 def test_centers_at_one_place_have_no_valley():
