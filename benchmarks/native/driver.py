@@ -50,7 +50,7 @@ WIDE = ("1,150", "801", "9,20")
 
 def flags(isa: str) -> list[str]:
     """The flags that CMakeLists.txt compiles the kernels with."""
-    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    text = (KERNELS / "CMakeLists.txt").read_text(encoding="utf-8")
     shared = re.search(r"target_compile_options\(\S+ PRIVATE([^$]*)", text)
     own = dict(re.findall(r"add_kernels\((\w+)([^)]*)\)", text))
     if shared is None or isa not in own:

@@ -14,7 +14,7 @@ import lloydformer as lf
 from lloydformer.engines import ENGINES
 from lloydformer.estimators.parameter_checks import StrOptions
 
-ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "fit")]
+ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "predict")]
 
 
 def documented(kind: type[Any], section: str) -> dict[str, str]:

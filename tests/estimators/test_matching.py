@@ -12,7 +12,7 @@ import lloydformer as lf
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]]) + 3
 X = MIDDLES[np.arange(200) % 4] + RNG.normal(size=(200, 2))
-ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "fit")]
+ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "predict")]
 SHUFFLED = np.array([2, 0, 3, 1])
 
 

@@ -197,7 +197,8 @@ def _seen(x: np.ndarray, data: TensorBlocks) -> tuple[np.ndarray, np.ndarray]:
         return exact, np.abs((x - origin).astype(np.float64) - exact).max(axis=1)
     rows, error = x.astype(np.float64), np.zeros(len(x))
     if data.scaling is not None:
-        shift, scale = (v.numpy().astype(kind).astype(float) for v in vars(data.scaling).values())
+        ends = (data.scaling.shift, data.scaling.scale)
+        shift, scale = (v.numpy().astype(kind).astype(float) for v in ends)
         size = (np.abs(rows) + np.abs(shift)) / scale
         rows, error = (rows - shift) / scale, 4 * eps * size.max(axis=1)
     origin = data.origin.numpy().astype(float)

@@ -577,7 +577,18 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     @property
     def scaling(self) -> Scaling | None:
-        """How a fit of data from `lf.data.open` scaled their columns; None if it did not."""
+        """Scaling of the columns by `lf.data.open`, for which the model was fitted; None without.
+
+        See Also
+        --------
+        Scaler : Scale the columns of an array.
+
+        Examples
+        --------
+        >>> import lloydformer as lf
+        >>> lf.KMeans(2).fit([[0.0], [1.0], [5.0]]).scaling is None
+        True
+        """
         return self._view.scaling
 
     @property

@@ -48,7 +48,10 @@ class Presented:
         Parameters
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
-            Rows as `predict` takes them: those of the fit or others.
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         kind : {"map", "silhouettes", "sizes", "profiles", "centers"}, default="map"
             "map" shows rows and centers in the plane of their first two principal components.
             "silhouettes" shows how well each row fits its cluster, "sizes" the number of rows,
@@ -57,7 +60,8 @@ class Presented:
         names : list of str, dict of int to str, or None, default=None
             Names for clusters: one for each, or some by their numbers.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, for shares, means and quartiles.
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
         seed : int, default=0
             Draws the 2,000 rows that a map and silhouettes show, if there are more.
         ax : matplotlib.axes.Axes or None, default=None
@@ -105,14 +109,18 @@ class Presented:
         Parameters
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
-            Rows as `predict` takes them: those of the fit or others.
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         names : list of str, dict of int to str, or None, default=None
             Names for clusters: one for each, or some by their numbers.
         extra : data frame, dict of columns, Series or None, default=None
             Columns that were not clustered, with a value for each row of X: numbers, words, dates,
             also missing ones. Columns that name the rows, such as ids, are left out.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, for shares, means and quartiles.
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
         seed : int, default=0
             Draws 2,000 rows for silhouettes and examples at the edges, and 20,000 rows of each
             larger cluster for quartiles.

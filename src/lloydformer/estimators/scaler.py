@@ -64,9 +64,10 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     shift_, scale_ : ndarray of shape (n_features,)
         Subtracted, then divided by; after the logarithm or the ranks, if the column has them.
     n_features_in_ : int
-        Number of columns.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if X has names.
+        Names of the features seen during `fit`. Defined only when all column names of X are
+        strings: in a data frame, or in a file opened with `lf.data.open`.
 
     See Also
     --------
@@ -113,12 +114,16 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN is a missing value.
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
         y : object, default=None
-            Ignored.
+            Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight 2 counts as two equal rows, weight 0 as none.
+            Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
+            does not count. None: every row has weight 1.
 
         Returns
         -------
@@ -181,8 +186,11 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in the units of the fit.
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
 
         Returns
         -------
@@ -210,8 +218,11 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Scaled rows.
+        X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
+            The points, one per row: an array, a data frame, a tensor in float32 or float64, or
+            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
+            `SphericalKMeans`, `RelocatingKMeans` and `LearnedKMeans`; CSR is read in place, other
+            formats are converted to a copy in CSR.
 
         Returns
         -------
