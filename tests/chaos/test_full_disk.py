@@ -97,7 +97,7 @@ def work(words: str) -> Callable[[], int]:
         return 0
 
     def save() -> int:
-        model = lf.KMeans(int(words.split()[1]), random_state=0).fit(ROWS)
+        model = lf.RelocatingKMeans(int(words.split()[1]), random_state=0).fit(ROWS)
         try:
             model.save_pretrained("model", force=True)
         except (OSError, ValueError) as error:
@@ -172,7 +172,7 @@ def check_readable(folder: Path) -> None:
             if path.parent.name == "checkpoint":
                 load_checkpoint(path.parent)
             else:
-                lf.KMeans.from_pretrained(path.parent)
+                lf.RelocatingKMeans.from_pretrained(path.parent)
         elif path.suffix == ".safetensors" and path.with_suffix(".json").exists():
             lf.learning.load(str(path.with_suffix(".json")))
 

@@ -37,7 +37,8 @@ def here(tmp_path, monkeypatch):
 
 def test_the_files_have_the_results_of_the_estimator(command, here):
     status, out, err = command("fit", "points.csv", "-k", "3", "--scale", "minmax", "--seed", "4")
-    model = lf.KMeans(3, random_state=4).fit(lf.data.open("points.csv", scale="minmax"))
+    blocks = lf.data.open("points.csv", scale="minmax")
+    model = lf.RelocatingKMeans(3, random_state=4).fit(blocks)
     assert (status, err) == (0, "")
     labels = pd.read_csv("points-clusters/labels.csv")
     assert list(labels.columns) == ["row", "cluster", "distance"]
@@ -107,8 +108,11 @@ def test_a_range_of_k_writes_the_best_silhouette(command, here):
     truth = sklearn.metrics.silhouette_score(scaled, labels)
     assert found["rows"]["3"]["silhouette"] == pytest.approx(truth, rel=1e-9)
     assert json.loads((here / "points-clusters" / "summary.json").read_text()) == found
-    text = command("fit", "points.csv", "-k", "2:4", "--scale", "standard", "--force")[1]
+    options = ("--scale", "standard", "--force")
+    text = command("fit", "points.csv", "-k", "2:4", "--select", "silhouette", *options)[1]
     assert "k 3 has the best silhouette, and was written." in text
+    text = command("fit", "points.csv", "-k", "2:4", *options)[1]
+    assert "k 3 was chosen from 2 to 4, and was written." in text
 
 
 def test_silhouettes_equal_those_of_scikit_learn():
@@ -151,7 +155,8 @@ def test_predict_finds_columns_by_name_and_scales_as_in_the_fit(command, here):
 
 def test_a_fit_can_start_from_a_model(command, here):
     command("fit", "points.csv", "-k", "3", "-o", "first")
-    status, out, _ = command("fit", "points.csv", "--start-from", "first", "--json")
+    again = ("--start-from", "first", "--algorithm", "kmeans", "--json")
+    status, out, _ = command("fit", "points.csv", *again)
     found = json.loads(out)
     first = json.loads((here / "first" / "summary.json").read_text())
     assert (status, found["k"], found["n_iter"]) == (0, 3, 1)
@@ -171,7 +176,7 @@ def test_files_of_an_earlier_fit_that_are_not_written_again_are_removed(command,
     assert names == {"labels.parquet", "centers.csv", "summary.json", "model", "mine.txt"}
     assert len(list((folder / "model").iterdir())) == len(before) + 1 == 3
     assert (folder / "model" / "model-card.md").read_text() == "stays"
-    model = lf.KMeans.from_pretrained(folder / "model")
+    model = lf.RelocatingKMeans.from_pretrained(folder / "model")
     assert np.array_equal(pd.read_parquet(folder / "labels.parquet")["cluster"], model.labels_)
 
 

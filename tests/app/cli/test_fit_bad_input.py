@@ -73,7 +73,6 @@ FIT = {
     "k no number": ("good.csv -k many", "-k: found 'many'; pass a number such as 8"),
     "k zero": ("good.csv -k 0", "-k: found '0'; pass 1 or more"),
     "k backwards": ("good.csv -k 9:2", "-k: found '9:2'; pass 1 or more, and ranges from"),
-    "no k": ("good.csv", "-k: missing; pass a number"),
     "different columns": ("different -k 2", "2.csv: its columns differ from those of 1.csv; put"),
     "cut Parquet": ("cut.parquet -k 2", "cut.parquet: not a readable Parquet file"),
     "cut npy": ("cut.npy -k 2", "cut.npy: not a readable .npy file"),
@@ -89,7 +88,7 @@ FIT = {
     ),
     "unknown column": ("good.csv -k 2 --columns a,z", "good.csv: columns: found 'z'; there are a"),
     "unknown algorithm": ("good.csv -k 2 --algorithm kmean", "--algorithm: found 'kmean'; pass"),
-    "foreign option": ("good.csv -k 2 --keep 0.9", "--keep: kmeans does not have.* trimmed"),
+    "foreign option": ("good.csv -k 2 --keep 0.9", "--keep: relocating does not have.* trimmed"),
     "tol of medoids": ("good.csv -k 2 --algorithm medoids --tol 1", "--tol: medoids does not"),
     "keep too large": ("good.csv -k 2 --algorithm trimmed --keep 2", "--keep: found 2.0; pass a"),
     "unknown effort": (
@@ -98,7 +97,10 @@ FIT = {
     ),
     "effort below 0": ("good.csv -k 2 --algorithm relocating --effort -1", "--effort: found -1"),
     "no time": ("good.csv -k 2 --algorithm relocating --time-limit -1", "--time-limit: found -1.0"),
-    "time of kmeans": ("good.csv -k 2 --time-limit 1", "--time-limit: kmeans does not have this"),
+    "time of kmeans": (
+        "good.csv -k 2 --algorithm kmeans --time-limit 1",
+        "--time-limit: kmeans does not have this",
+    ),
     "unknown init": ("good.csv -k 2 --init best", "--init: found 'best'; pass k-means.. or k-m"),
     "unknown scale": ("good.csv -k 2 --scale logs", "--scale: found 'logs'; pass one of auto, s"),
     "unknown labels": ("good.csv -k 2 --labels xls", "--labels: found 'xls'; labels are written"),

@@ -61,7 +61,7 @@ def test_without_scaling_they_are_not(command, here):
     assert agreement("segments-clusters") < 0.7
     assert "--scale auto" in summary["advice"][0]
     assert summary["scales"] == {}
-    model = lf.KMeans.from_pretrained(here / "segments-clusters" / "model")
+    model = lf.RelocatingKMeans.from_pretrained(here / "segments-clusters" / "model")
     assert model.scaling is None
 
 
@@ -75,7 +75,7 @@ def test_new_rows_are_scaled_as_in_the_fit(command, here, method):
     found = pd.read_csv("new-labels.csv")
     assert np.array_equal(found["cluster"], labels["cluster"][rows.index])
     np.testing.assert_allclose(found["distance"], labels["distance"][rows.index], rtol=1e-9)
-    model = lf.KMeans.from_pretrained(here / "segments-clusters" / "model")
+    model = lf.RelocatingKMeans.from_pretrained(here / "segments-clusters" / "model")
     assert np.array_equal(model.predict(SEGMENTS), labels["cluster"])
 
 
@@ -119,7 +119,7 @@ def test_two_columns_of_an_older_model_stay_two(command, here):
         np.column_stack([PEOPLE[["a", "b"]], codes]).astype(float),
         columns=["a", "b", "smoker=no", "smoker=yes"],
     )
-    model = lf.KMeans(3, random_state=0).fit(rows)
+    model = lf.RelocatingKMeans(3, random_state=0).fit(rows)
     model.save_pretrained(here / "people-clusters" / "model", force=True)
     assert command("predict", "people-clusters", "people.csv")[0] == 0
     found = pd.read_csv("people-labels.csv")["cluster"]
@@ -133,16 +133,17 @@ def test_coordinates_are_left_alone(command, here):
     assert (status, summary["notes"]) == (0, [])
     reason = "spreads differ by a factor of 1 only"
     assert summary["scales"]["a"] == {"method": "none", "reason": reason}
-    model = lf.KMeans.from_pretrained(here / "points-clusters" / "model")
+    model = lf.RelocatingKMeans.from_pretrained(here / "points-clusters" / "model")
     assert model.scaling is None
 
 
 def test_a_start_from_a_model_has_its_scaling(command, here):
     command("fit", "segments.csv", "-k", "3", "-o", "first")
-    status, out, _ = command("fit", "segments.csv", "--start-from", "first", "--json")
+    again = ("--start-from", "first", "--algorithm", "kmeans", "--json")
+    status, out, _ = command("fit", "segments.csv", *again)
     assert (status, json.loads(out)["n_iter"], json.loads(out)["scale"]) == (0, 1, "model")
-    one, two = (lf.KMeans.from_pretrained(here / folder / "model") for folder in
-                ("first", "segments-clusters"))  # fmt: skip
+    one = lf.RelocatingKMeans.from_pretrained(here / "first" / "model")
+    two = lf.KMeans.from_pretrained(here / "segments-clusters" / "model")
     np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-9)
     assert two.scaling.curves is not None
 

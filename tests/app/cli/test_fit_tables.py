@@ -43,8 +43,10 @@ def test_words_become_columns_of_0_and_1(command, here):
     rows = np.column_stack([FRAME["age"], codes, FRAME["visits"]])
     own = pd.read_csv("people-clusters/labels.csv")
     assert np.array_equal(own["customer"], FRAME["customer"])
-    assert np.array_equal(own["cluster"], lf.KMeans(
-        3, random_state=0).fit(lf.data.open(rows, scale="standard")).labels_)  # fmt: skip
+    blocks = lf.data.open(rows, scale="standard")
+    assert np.array_equal(
+        own["cluster"], lf.RelocatingKMeans(3, random_state=0).fit(blocks).labels_
+    )
     assert np.allclose(
         model.cluster_centers_, [rows[own["cluster"] == j].mean(0) for j in range(3)]
     )

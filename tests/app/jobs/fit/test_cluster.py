@@ -40,7 +40,7 @@ def test_workers_read_the_files_and_write_what_one_process_writes(processes, com
     where = ["--workers", "2"] if processes else ["--cluster", client.scheduler.address]
     status, out, err = command("fit", "data/*.parquet", "-k", "4", *where, "--seed", "1")
     assert status == 0, err
-    model = lf.KMeans(4, random_state=1).fit(X)
+    model = lf.RelocatingKMeans(4, random_state=1).fit(X)
     labels = pd.read_csv("data-clusters/labels.csv")
     assert np.array_equal(labels["row"], np.arange(1, 9001))
     assert np.array_equal(labels["cluster"], model.labels_)

@@ -81,7 +81,7 @@ def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
     assert again.names == ("cluster", "size", *names)
     np.testing.assert_allclose(
         lf.data.open("out/centers.csv", columns=["'@x", "=cmd()"]).points,
-        lf.KMeans.from_pretrained("out/model").cluster_centers_[:, [2, 0]],
+        lf.RelocatingKMeans.from_pretrained("out/model").cluster_centers_[:, [2, 0]],
     )
     settings = PredictSettings(model=tmp_path / "out", data="out/centers.csv")
     clusters = label_rows(settings)[0]["clusters"].values()
