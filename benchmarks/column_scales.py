@@ -22,7 +22,7 @@ from sklearn.metrics import adjusted_rand_score
 import lloydformer as lf
 from lloydformer.data import column_scales, scale_choice
 
-METHODS = ("none", "standard", "minmax", "robust", "log", "rank", "auto")
+METHODS = ("none", "standard", "minmax", "robust", "log", "rank", "clip", "auto")
 ROWS, MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS = 600, 1500, 120, 20
 # Thresholds of the rule, and by which factors they are varied.
 THRESHOLDS = {
@@ -33,6 +33,8 @@ THRESHOLDS = {
     "_FAR": scale_choice,
     "_REACH": scale_choice,
     "_GROUP": scale_choice,
+    "_CLIPPED": scale_choice,
+    "_LIMIT": scale_choice,
     "COMPARABLE": column_scales,
 }
 FACTORS = (0.5, 2.0)
@@ -56,6 +58,17 @@ def with_outliers(share: float, size: float, shift: float = 0.0) -> Callable[[Rn
         out = rng.random(X.shape) < share
         X[out] = rng.normal(size=out.sum()) * size
         return X + shift, y
+
+    return make
+
+
+def one_far_row(distance: float) -> Callable[[Rng], Table]:
+    """Three clusters in the plane, and a row that is far in both columns."""
+
+    def make(rng: Rng) -> Table:
+        X, y = normal(rng, d=2, apart=9.0)
+        X[7] = distance
+        return X, y
 
     return make
 
@@ -128,6 +141,8 @@ PLANTED: dict[str, Callable[[Rng], Table]] = {
     "outliers 1 %, 30": with_outliers(0.01, 30),
     "outliers 5 %, 100": with_outliers(0.05, 100),
     "outliers 0.5 %, 100000, at 50": with_outliers(0.005, 1e5, 50),
+    "one row at 100, 2 columns": one_far_row(1e2),
+    "one row at 10^6, 2 columns": one_far_row(1e6),
     "t with 1 degree": heavy_tails(1),
     "t with 2 degrees": heavy_tails(2),
     "t with 3 degrees": heavy_tails(3),

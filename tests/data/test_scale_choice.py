@@ -34,7 +34,7 @@ COLUMNS = {
     "unequal lognormals": (np.where(np.arange(N) % 4, SEGMENTS, SEGMENTS * 30), "log"),
     "amounts, many of them 0": (np.where(RNG.uniform(size=N) < 0.4, 0, SEGMENTS), "log"),
     "counts": (RNG.negative_binomial(1, 0.02, size=N), "log"),
-    "outliers": (OUTLIERS, "rank"),
+    "outliers": (OUTLIERS, "clip"),
     "a heavy tail on both sides": (RNG.standard_cauchy(N), "rank"),
 }
 
@@ -77,6 +77,19 @@ def methods(points, **options):
     return [choice.method for choice in fit_column_scales(points, "auto", **options).choices]
 
 
+def test_outliers_are_moved_to_limits_and_a_small_cluster_is_not():
+    values = np.where(np.arange(N) % 12, NORMAL, NORMAL + 9)
+    values[:3] = [1e6, -1e6, 500]
+    column = ColumnSample.of(values, np.ones(N))
+    assert choose_scale(column).method == "clip"
+    low, high = column.limits
+    cut = (values < low) | (values > high)
+    assert cut[:3].all()
+    assert -6 < low < -2
+    assert 9 < high < 14
+    assert cut.mean() < 0.04
+
+
 def test_columns_of_comparable_spread_are_left_alone():
     assert methods(np.column_stack([NORMAL, 3 * NORMAL[::-1]])) == ["none", "none"]
     assert methods(np.column_stack([NORMAL, 9 * NORMAL[::-1]])) == ["standard", "standard"]
@@ -112,7 +125,7 @@ def test_values_that_the_sample_lacks_count_for_the_ends(monkeypatch):
     monkeypatch.setattr("lloydformer.data.column_scales._SAMPLED", 100)
     values = NORMAL.copy()
     values[1] = 1e6  # every twentieth row is in the sample
-    assert methods(np.column_stack([values, 50 * NORMAL[::-1]]))[0] == "rank"
+    assert methods(np.column_stack([values, 50 * NORMAL[::-1]]))[0] == "clip"
     rare = np.zeros(N)
     rare[1] = 5.0
     found = fit_column_scales(rare[:, None], "auto")

@@ -1,4 +1,4 @@
-"""Curves: invertible maps of single columns that are no straight lines, by logarithms or ranks."""
+"""Curves: maps of single columns that are no straight lines, by logarithms, ranks or limits."""
 
 from dataclasses import dataclass
 
@@ -46,18 +46,19 @@ def rank_knots(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """The curve of each column: none, a signed logarithm, or the share of the values below it.
+    """The curve of each column: none, a signed logarithm, or a piecewise linear one.
 
-    Values beyond those of the fit have the share of the smallest or the largest one.
+    The knots of a piecewise linear curve are values and the shares of the values below them, or two
+    limits with the shares 0 and 1. Beyond the knots it is flat.
 
     Attributes
     ----------
     units : ndarray of shape (d,)
         The unit of the logarithm of a column; 0 for the others.
     counts : ndarray of shape (d,)
-        The number of knots of a column of ranks; 0 for the others.
+        The number of knots of a piecewise linear curve; 0 for the other columns.
     values, shares : ndarray of shape (sum of counts,)
-        The knots of all columns of ranks, one column after the other.
+        The knots of all columns, one column after the other.
     """
 
     units: np.ndarray

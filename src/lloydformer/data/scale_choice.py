@@ -19,10 +19,16 @@ _CODES = 10
 _FAR, _REACH = 5.0, 10.0
 # Smallest share of the rows that make a group of far values, and not a few outliers.
 _GROUP = 0.01
+# Largest share of values beyond the fences at `_FAR` for which outliers are moved to limits. More
+# are a heavy tail; moved to a limit, they would make a peak there, which looks like a cluster.
+_CLIPPED = 0.02
+# Distance of the limits from the median, in robust standard deviations. Outliers that are moved to
+# them weigh little; with 3 instead of 2, one row in 300 is a cluster of its own in more tables.
+_LIMIT = 2.0
 # Columns whose spreads differ by at most this factor may be in one unit, and are left alone.
 COMPARABLE = 5.0
 # Quantiles to the standard deviation of a normal distribution.
-_QUARTILES, _MIDDLE = 1.349, 3.290
+_QUARTILES, _MIDDLE, _TAIL = 1.349, 3.290, 1.645
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,23 @@ class ColumnSample:
         return float(sizes.quantiles(0.01 if self.has_one_sign else 0.5)[0])
 
     @property
+    def limits(self) -> tuple[float, float]:
+        """Limits that outliers are moved to."""
+        return self.fences(_LIMIT)
+
+    def fences(self, distance: float) -> tuple[float, float]:
+        """Return the values so many standard deviations from the median, within the data.
+
+        The deviation of a side is the robust one, or that of the 5 or 95 % quantile if it is
+        larger, so that a small cluster on one side is within the fence.
+        """
+        low, median, high = self.quantiles(0.05, 0.5, 0.95)
+        with np.errstate(over="ignore"):  # an infinite fence is none
+            below = median - distance * max(self.spread, (median - low) / _TAIL)
+            above = median + distance * max(self.spread, (high - median) / _TAIL)
+        return float(max(below, self.low)), float(min(above, self.high))
+
+    @property
     def has_one_sign(self) -> bool:
         """True if no value is negative, or none is positive."""
         return self.low >= 0 or self.high <= 0
@@ -127,7 +150,9 @@ def choose_scale(column: ColumnSample) -> Choice:
       of products are asymmetric in any unit, but the larger their values, the wider they are.
     - "robust": some values are more than 5 robust standard deviations from the median, and
       they are a group of their own: nearer values are fewer.
-    - "rank": some values are more than 10 away, and they are no group: outliers, or a heavy tail.
+    - "clip": some values are more than 10 away, are no group, and at most 2 % are beyond the fences
+      at 5: outliers. Values beyond limits near the others are moved to the limits.
+    - "rank": some values are more than 10 away, and more are beyond the fences: heavy tails.
     - "standard": all others.
     """
     if column.low == column.high or not len(column.values):
@@ -171,7 +196,10 @@ def choose_scale(column: ColumnSample) -> Choice:
     if any(groups) and in_groups:
         return Choice("robust", f"a group of values {reach:.3g} deviations away", numbers)
     if reach > _REACH:
-        return Choice("rank", f"values {reach:.3g} deviations away", numbers)
+        low, high = column.fences(_FAR)
+        numbers["far"] = float(weights[(column.values < low) | (column.values > high)].sum())
+        method = "clip" if numbers["far"] <= _CLIPPED else "rank"
+        return Choice(method, f"values {reach:.3g} deviations away", numbers)
     return Choice("standard", "no long tail", numbers)
 
 

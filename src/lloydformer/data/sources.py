@@ -76,7 +76,7 @@ def open(
         NAME.npz, that is used in place of OpenML; nothing else uses the network.
     columns : sequence of str or None, default=None
         Columns to use: names, or numbers counted from 1 if columns have no names. None for all.
-    scale : {"auto", "standard", "minmax", "robust", "log", "rank"} or None, default=None
+    scale : {"auto", "standard", "minmax", "robust", "log", "rank", "clip"} or None, default=None
         Scale the columns as `lloydformer.Scaler` does; with "auto" each by the method that suits
         it, and columns of `one_hot` so that they weigh together as one column. The scaling is
         computed once, applied as rows are read, kept with the model and undone on its centers.

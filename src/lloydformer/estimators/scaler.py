@@ -36,22 +36,25 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
        at least log(3).
     5. "robust": some values are more than 5 robust standard deviations from the median, and are
        a group of their own, with fewer values between it and the others.
-    6. "rank": some values are more than 10 robust standard deviations away, and are no group:
-       outliers, or tails on both sides.
-    7. "standard": all other columns.
+    6. "clip": some values are more than 10 robust standard deviations away, are no group, and are
+       few: at most 2 % of the values are beyond 5 deviations, those of "clip" in the notes.
+    7. "rank": some values are more than 10 away, and more are beyond 5: heavy tails.
+    8. "standard": all other columns.
 
     All columns are left as they are ("none") if scaling could only harm: if at least two columns,
     and half of all, have the same smallest and the same largest value, as pixels and ratings do; or
-    if no column needs "log" or "rank" and the spreads differ by at most a factor of 5, as those of
-    coordinates do.
+    if no column needs "log", "clip" or "rank" and the spreads differ by at most a factor of 5, as
+    those of coordinates do.
 
     Parameters
     ----------
-    method : {"auto", "standard", "minmax", "robust", "log", "rank", "none"}, default="auto"
+    method : {"auto", "standard", "minmax", "robust", "log", "rank", "clip", "none"}
+        Default: "auto".
         "standard" subtracts the mean and divides by the standard deviation; "minmax" maps the
         column to [0, 1]; "robust" subtracts the median and divides by the distance of the quartiles
         over 1.349, which is the standard deviation of normal data; "log" takes logarithms and then
-        standardises; "rank" replaces a value by the share of rows below it, standardised.
+        standardises; "rank" replaces a value by the share of rows below it, standardised;
+        "clip" moves values beyond two limits to the limits, and then standardises.
 
     Attributes
     ----------
@@ -83,9 +86,13 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Ranks are a piecewise linear curve through at most 1024 values. Rows beyond the smallest and
     the largest value of the fit get the rank of these.
 
-    `inverse_transform` returns what `transform` was given, but for rounding and for ranks beyond
-    the fit. Missing values are ignored by `fit` and stay missing. Quantiles are of 65,536 rows,
-    evenly spaced, if there are more.
+    The limits of "clip" are 2 deviations from the median. The deviation of a side is the robust
+    standard deviation, or the distance of the 5 % or 95 % quantile over 1.645 if that is larger, so
+    that a small cluster on one side is not cut.
+
+    `inverse_transform` returns what `transform` was given, but for rounding, for ranks beyond the
+    fit, and for values beyond limits. Missing values are ignored by `fit` and stay missing.
+    Quantiles are of 65,536 rows, evenly spaced, if there are more.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import lloydformer as lf
+from lloydformer.app.jobs.fit.settings import SCALES
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(900) % 3
@@ -65,7 +66,7 @@ def test_without_scaling_they_are_not(command, here):
     assert model.scaling is None
 
 
-@pytest.mark.parametrize("method", ["auto", "standard", "minmax", "robust", "log", "rank", "none"])
+@pytest.mark.parametrize("method", SCALES)
 def test_new_rows_are_scaled_as_in_the_fit(command, here, method):
     assert command("fit", "segments.csv", "-k", "3", "--scale", method)[0] == 0
     labels = pd.read_csv("segments-clusters/labels.csv")
@@ -77,6 +78,21 @@ def test_new_rows_are_scaled_as_in_the_fit(command, here, method):
     np.testing.assert_allclose(found["distance"], labels["distance"][rows.index], rtol=1e-9)
     model = lf.RelocatingKMeans.from_pretrained(here / "segments-clusters" / "model")
     assert np.array_equal(model.predict(SEGMENTS), labels["cluster"])
+
+
+def test_an_outlier_does_not_hide_clear_clusters(command, here):
+    rng = np.random.default_rng(0)
+    truth = np.arange(400) % 3
+    points = np.array([[0, 0], [9, 0], [0, 9]])[truth] + rng.normal(size=(400, 2))
+    points[7] = 100
+    pd.DataFrame(points, columns=["a", "b"]).to_csv("points.csv", index=False)
+    status, out, err = command("fit", "points.csv")
+    assert status == 0
+    assert "outliers moved to limits near the other values: a and b" in err
+    labels = pd.read_csv("points-clusters/labels.csv")["cluster"]
+    inside = np.arange(400) != 7
+    assert adjusted_rand_score(truth[inside], labels[inside]) > 0.98
+    assert "Clear evidence of clusters" in out
 
 
 def test_random_words_do_not_hide_numbers(command, here):

@@ -103,7 +103,7 @@ CASES = {
     "an outlier": (
         FAR, {"scale": "minmax", "k": "2"},
         ["columns a and b: values up to 78 deviations from the median, which weigh more than all "
-         "others; --scale auto takes ranks, and --algorithm trimmed leaves outliers out"],
+         "others; --scale auto moves outliers to limits or takes ranks, and --algorithm trimmed"],
     ),
     "a row alone": (
         CLEAR.assign(a=np.where(np.arange(N) == 7, 60, CLEAR["a"])), {"k": "4", "scale": "none"},

@@ -119,7 +119,8 @@ def test_advice_stands_on_the_page(page):
     assert (
         "<strong>Advice:</strong> column `height` carries more than 99.9% of the variance" in html
     )
-    assert "<strong>Advice:</strong> cluster" in html  # the outlier
+    assert "<strong>Advice:</strong> column <b>" not in html
+    assert "<strong>Advice:</strong> column &lt;b&gt;**width**: values up to 16 deviations" in html
 
 
 def test_words_and_names_of_rows_are_shown_as_the_file_has_them(command, tmp_path, monkeypatch):

@@ -135,13 +135,13 @@ def _advise_on_scale(result: FitResult, scale: str) -> Iterator[str]:
             f"column{'s' * (len(tails) > 1)} {join_words(tails)}: a long tail, so that a few large "
             "values decide the clusters; --scale auto takes logarithms"
         )
-    far = {names[i]: c.numbers["reach"] for i, c in choices.items() if c.method == "rank"}
+    far = {names[i]: c.numbers["reach"] for i, c in choices.items() if c.method in ("clip", "rank")}
     if far:
         reach = max(far.values())
         yield (
             f"column{'s' * (len(far) > 1)} {join_words(list(far))}: values up to {reach:,.0f} "
-            "deviations from the median, which weigh more than all others; --scale auto takes "
-            "ranks, and --algorithm trimmed leaves outliers out"
+            "deviations from the median, which weigh more than all others; --scale auto moves "
+            "outliers to limits or takes ranks, and --algorithm trimmed leaves outliers out"
         )
 
 

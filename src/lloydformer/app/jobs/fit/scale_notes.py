@@ -8,6 +8,7 @@ from lloydformer.profiles.words import join_words
 _WORDS = {
     "log": "logarithms of",
     "rank": "ranks of",
+    "clip": "outliers moved to limits near the other values",
     "standard": "standardised",
     "robust": "divided by the distance of their quartiles",
     "binary": "two values as -0.71 and 0.71",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Ways to choose the number of clusters from a range.
 CRITERIA = ("auto", "silhouette", "calinski-harabasz", "gap", "stability")
 # As `lf.Scaler`, without its import.
-SCALES = ("auto", "standard", "minmax", "robust", "log", "rank", "none")
+SCALES = ("auto", "standard", "minmax", "robust", "log", "rank", "clip", "none")
 # k-means by a trained layer. It is not registered: it has no recipe of the paper's table.
 LEARNED = "learned"
 # Fields of `FitSettings` that are parameters of the estimator, under the same names.
