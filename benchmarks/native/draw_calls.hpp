@@ -46,10 +46,11 @@ std::pair<std::vector<int64_t>, std::vector<T>> closest(Run<T>& run, const Gener
     return {rows, distances};
 }
 
-/// The rows that are farthest from their own centers, at most `most`. The labels of the run are those
-/// of its centers.
+/// The rows that are farthest from their own centers, at most `most`. The labels of the run are
+/// those of its centers.
 template <class T>
-std::pair<std::vector<int64_t>, std::vector<double>> farthest(Run<T>& run, const Generated<T>& given,
+std::pair<std::vector<int64_t>, std::vector<double>> farthest(Run<T>& run,
+                                                              const Generated<T>& given,
                                                               int64_t most) {
     std::vector<int64_t> rows(most);
     std::vector<double> distances(most);

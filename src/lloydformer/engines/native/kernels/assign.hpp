@@ -50,10 +50,9 @@ inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T
 template <class T>
 inline void settle_ties(PointBlock<T>& block, const PackedCenters<T>& centers, T largest_square,
                         const BestScores<T>& found, int32_t* labels) {
-    settle_ties(block, centers, largest_square, found, centers.error, labels,
-                [&](int r, T square, T best) {
-                    return nearest_exactly(block, r, centers, square, best);
-                });
+    settle_ties(
+        block, centers, largest_square, found, centers.error, labels,
+        [&](int r, T square, T best) { return nearest_exactly(block, r, centers, square, best); });
 }
 
 /// The centers with the best scores of a block.

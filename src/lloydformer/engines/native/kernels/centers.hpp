@@ -120,8 +120,8 @@ struct PackedCenters {
     template <class Number>
     void leave_out_copies(const Number* centers, int stride) {
         for_labels = lowered;
-        // Above all scores, and products of a score cannot bring it below them: |c|^2 is below 2^-16
-        // of the largest number, and so |2 x c| below 2^-7 of it.
+        // Above all scores, and products of a score cannot bring it below them: |c|^2 is below
+        // 2^-16 of the largest number, and so |2 x c| below 2^-7 of it.
         const T above = HUGE_SCORE<T> / 2;
         if (!(largest < T(0x1p-16) * HUGE_SCORE<T>)) return;
         // Nearly always squares tell that there is none. Bits, which have an order if NaN has none.
@@ -310,8 +310,8 @@ class ExactSearch {
     double best_ = HUGE_SCORE<double>;
 };
 
-/// Scores for labels of one row with whole eights of centers from `first` on, whose sums do not wait
-/// for each other; returns the first center that is left.
+/// Scores for labels of one row with whole eights of centers from `first` on, whose sums do not
+/// wait for each other; returns the first center that is left.
 template <class T, int EIGHTS>
 inline int score_eights(const T* row, const PackedCenters<T>& centers, int first, int to,
                         T* scores) {
@@ -399,14 +399,15 @@ class RowScores {
 
 /// The nearest center of a row in float64, the first one on ties. Only centers are compared whose
 /// scores in T rounding allows to be the best. `exact`: the row as `PackedCenters::centered` says.
-/// `square`: |x|^2 less the origin. `best`: an upper bound of the best true score, but for the share
-/// of the row, such as the best lowered score and twice the bound of its center.
+/// `square`: |x|^2 less the origin. `best`: an upper bound of the best true score, but for the
+/// share of the row, such as the best lowered score and twice the bound of its center.
 template <class T>
 int nearest_exactly(const T* row, const double* exact, const PackedCenters<T>& centers, T square,
                     T best) {
     ExactSearch<T> search(exact, centers, square);
-    RowScores<T>(row, centers).up_to(best + 2 * centers.error.row(square),
-                                     [&](int j) { search.compare(j); });
+    RowScores<T>(row, centers).up_to(best + 2 * centers.error.row(square), [&](int j) {
+        search.compare(j);
+    });
     return search.nearest;
 }
 

@@ -95,8 +95,7 @@ class Bounds<T>::GroupSearch {
         const int32_t found = near_[r] < 0 ? own_[r] : groups_.center(int(near_[r]));
         const T own = 2 * margin(found);
         const bool sure = second_[r] - best_[r] > 2 * error_[r] + own;
-        label_[r] = sure ? found
-                         : nearest_exactly(block_, r, centers_, square_[r], best_[r] + own);
+        label_[r] = sure ? found : nearest_exactly(block_, r, centers_, square_[r], best_[r] + own);
         if (!sure)
             best_[r] =
                 lowered_score(squared_distance(block_.row(r), centers_.row(label_[r]), rows_.width),
