@@ -135,6 +135,24 @@ MUTANTS = {
         ";",
         "not the nearest center",
     ),
+    "rounding of the score of a row": Mutant(
+        "centers.hpp",
+        "return unit * square + tiny;",
+        "return tiny;",
+        "not the nearest center",
+    ),
+    "rounding of the score of a center": Mutant(
+        "centers.hpp",
+        "return 2 * unit * square;",
+        "return 0 * square;",
+        "not the nearest center",
+    ),
+    "half of the rounding of a row": Mutant(
+        "centers.hpp",
+        "return unit * square + tiny;",
+        "return T(0.01) * unit * square + tiny;",
+        "not the nearest center",
+    ),
     "ties of sparse rows by rounding": Mutant(
         "csr_assign.hpp",
         "if (several) return settle(row);",

@@ -145,7 +145,7 @@ class Presented:
         >>> X = [[0.0], [1.0], [8.0], [9.0]]
         >>> model = lf.KMeans(2, init=[[0.0], [9.0]]).fit(X)
         >>> model.describe(X).sentences[0]
-        '2 rows (50.0%): x1 is low (median 0.5, of all rows 4.5).'
+        '2 rows (50.0%): low x1 (median 0.5, of all rows 4.5).'
         """
         describe = _shown_by("describe")
         return describe(self, X, names=names, extra=extra, sample_weight=sample_weight, seed=seed)

@@ -214,9 +214,9 @@ def describe(
     >>> X = [[0.0, 5.0], [1.0, 5.0], [8.0, 5.0], [9.0, 5.0], [9.5, 5.0]]
     >>> model = lf.KMeans(2, init=[[0.0, 5.0], [9.0, 5.0]]).fit(X)
     >>> print(lf.describe(model, X, names=["small", "large"]))
-    5 rows with 2 columns fall into 2 groups of 1 large: 3 (60%) and 0 small: 2 (40%) rows. They differ most in x1. The groups are clearly separate (mean silhouette 0.88; 1 is best, 0 is none).
-    0 small: 2 rows (40.0%): x1 is low (median 0.5, of all rows 8).
-    1 large: 3 rows (60.0%): x1 is high (median 9, of all rows 8).
+    5 rows with 2 columns fall into 2 groups of 3 (large, 60%) and 2 (small, 40%) rows. They differ most in x1. The groups are clearly separate: no row lies between two (mean silhouette 0.88).
+    0 small: 2 rows (40.0%): low x1 (median 0.5, of all rows 8).
+    1 large: 3 rows (60.0%): high x1 (median 9, of all rows 8).
     """  # noqa: E501 (a doctest is one line)
     clustering = open_clustering(
         model, X, names=names, extra=extra, sample_weight=sample_weight, seed=seed

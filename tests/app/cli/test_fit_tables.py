@@ -38,7 +38,7 @@ def test_words_become_columns_of_0_and_1(command, here):
     assert list(centers.columns) == [
         "cluster", "size", "age", "city=Köln", "city=Oslo", "city=Rome", "visits",
     ]  # fmt: skip
-    model = lf.KMeans.from_pretrained(here / "people-clusters" / "model")
+    model = lf.RelocatingKMeans.from_pretrained(here / "people-clusters" / "model")
     codes = np.stack([FRAME["city"] == c for c in ("Köln", "Oslo", "Rome")], axis=1)
     rows = np.column_stack([FRAME["age"], codes, FRAME["visits"]])
     own = pd.read_csv("people-clusters/labels.csv")

@@ -93,7 +93,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Trial:
+class FittedK:
     """K-means of the sample with one number of clusters.
 
     Attributes
@@ -158,20 +158,20 @@ class Trials:
         self._points = points
         fold = rng.permutation(np.arange(len(points)) % _FOLDS)
         self._folds = [(self._points[fold != f], self._points[fold == f]) for f in range(_FOLDS)]
-        self._trials, self._valleys = dict[int, Trial](), dict[int, Valleys]()
+        self._trials, self._valleys = dict[int, FittedK](), dict[int, Valleys]()
 
     @property
     def n_rows(self) -> int:
         """Number of rows that the trials use."""
         return len(self._points)
 
-    def __getitem__(self, k: int) -> Trial:
+    def __getitem__(self, k: int) -> FittedK:
         if k not in self._trials:
             with warnings.catch_warnings(action="ignore"):  # of fits that the user did not ask for
                 self._trials[k] = self._fit(k)
         return self._trials[k]
 
-    def _fit(self, k: int) -> Trial:
+    def _fit(self, k: int) -> FittedK:
         def fit(points: np.ndarray) -> RelocatingKMeans:
             return RelocatingKMeans(min(k, len(points)), random_state=self._seed).fit(points)
 
@@ -180,7 +180,7 @@ class Trials:
         held_out = -sum(own.score(rows) for own, (_, rows) in pairs if len(rows))
         centers = tuple(own.cluster_centers_ for own in models)
         if k == 1:
-            return Trial(model, 0.0, 0.0, 1.0, held_out, centers)
+            return FittedK(model, 0.0, 0.0, 1.0, held_out, centers)
         labels = model.labels_
         sizes = np.bincount(labels, minlength=k)
         two = np.partition(model.transform(self._points), 1, axis=1)
@@ -188,7 +188,7 @@ class Trials:
         means = np.bincount(labels, inside, minlength=k) / np.maximum(sizes, 1)
         values = silhouettes(self._distances, torch.from_numpy(labels), k)
         smallest = float(sizes.min() * k / self.n_rows)
-        return Trial(model, float(values.mean()), float(means.min()), smallest, held_out, centers)
+        return FittedK(model, float(values.mean()), float(means.min()), smallest, held_out, centers)
 
     def valleys(self, k: int) -> Valleys:
         """Return what rows that were left out of a fit say about its clusters.
