@@ -127,7 +127,7 @@ def large(result: Result) -> str:
 
 def memory(result: Result) -> str:
     found = " and ".join(f"{value:.0f} ({name[6:]})" for name, value in result["memory"].items())
-    return f"A fit of 1,000,000 rows takes {found} bytes a row beside the data at its peak.\n"
+    return f"A fit of 1,000,000 rows takes {found} bytes per row at its peak, besides the data.\n"
 
 
 def count_runs(result: Result) -> str:

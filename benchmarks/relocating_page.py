@@ -81,8 +81,8 @@ def pairs(result: Result) -> str:
     worse = ours > theirs * (1 + 1e-9)
     most = 100 * (ours / theirs - 1).max()
     return (
-        f"Of {len(ours)} pairs of set and seed it is worse than Lloyd's algorithm from the same "
-        f"start in {worse.sum()}, at most by {max(most, 0):.3f} %.\n"
+        f"In {worse.sum()} of {len(ours)} pairs of set and seed it is worse than Lloyd's algorithm "
+        f"from the same start, by at most {max(most, 0):.3f} %.\n"
     )
 
 

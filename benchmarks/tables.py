@@ -1,8 +1,9 @@
-"""Writes the tables of docs/speed.md, and its charts, from the results in this folder."""
+"""Writes the tables of README.md and docs/speed.md, and the charts, from the results."""
 
 import json
 import re
 from pathlib import Path
+from statistics import fmean, geometric_mean
 from typing import Any
 
 from lloydformer.app.jobs.bench.result import format_seconds, load_result, write_output
@@ -10,8 +11,34 @@ from lloydformer.data.storage.atomic_files import atomic_write_text
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
+README = HERE.parent / "README.md"
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
+# The packages that README compares, by their names in the results, and what their own documentation
+# says of them. Everything else in that table is measured.
+PACKAGES = (
+    *("lloydformer", "scikit-learn", "scikit-learn-intelex", "faiss-cpu", "flash-kmeans"),
+    "kmedoids",
+)
+FEATURES = {
+    "algorithms": (
+        "k-means; soft, spherical, trimmed, robust; k-medoids",
+        "k-means, mini-batch, bisecting",
+        "k-means",
+        "k-means, spherical",
+        "k-means",
+        "k-medoids",
+    ),
+    "scikit-learn estimators": ("yes", "yes", "yes", "no", "no", "yes"),
+    "runs on": (
+        "CPU, NVIDIA GPU, cluster",
+        "CPU",
+        "CPU, Intel GPU",
+        "CPU, NVIDIA GPU",
+        "NVIDIA GPU",
+        "CPU",
+    ),
+}
 
 # A comment in a Markdown page that names a result file, the table below it, and its end.
 _TABLE = re.compile(r"(<!-- table of (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -29,24 +56,93 @@ def markdown_table(result: dict[str, Any]) -> str:
         times = {name: format_seconds(m["median"]) for name, m in row["contenders"].items()}
         ahead = "" if row["ahead"] is None else f"{row['ahead']:.2f}"
         table.append([case, *(times.get(name, "") for name in names), ahead])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in table) + "\n"
+    return _join(table)
+
+
+def comparison_table(results: Path) -> str:
+    """Return the table of README: features, times and objectives of each package."""
+    iteration, gpu, predict = (
+        load_result(results / f"bench_{name}.json") for name in ("iteration", "gpu", "predict")
+    )
+    relocating, medoids = (
+        json.loads((results / f"{name}.json").read_text("utf-8"))
+        for name in ("relocating", "medoids")
+    )
+    versions = medoids["provenance"]["runs"]["versions"] | gpu["provenance"]["versions"]
+    versions |= iteration["provenance"]["versions"]
+    # Whole fits: a batch of many small problems and seeding are other questions.
+    fits = {n: row for n, row in gpu["rows"].items() if re.match(r"(mixture|normal), \d+M", n)}
+    one_row = next(row for name, row in predict["rows"].items() if "one row" in name)
+    labels = {n: format_seconds(m["median"]) for n, m in one_row["contenders"].items()}
+    sets, medoid_sets = (
+        [key for key in result["runs"] if key.endswith(end)]
+        for result, end in ((relocating, "/50"), (medoids, "/sqeuclidean/50"))
+    )
+    measured = {
+        f"time of an iteration, {len(iteration['rows'])} problems": _times(iteration["rows"]),
+        f"time of a fit on one H200, {len(fits)} problems": _times(fits),
+        "time to label one row": labels,
+        f"objective above the best known, {len(sets)} data sets, k 50": {
+            "lloydformer": _quality(relocating, sets, "ours") + ", `RelocatingKMeans`",
+            "scikit-learn": _quality(relocating, sets, "k-means++ 10") + ", ten starts",
+        },
+        f"loss of k-medoids above the best known, {len(medoid_sets)} data sets, k 50": {
+            "lloydformer": _quality(medoids, medoid_sets, "ours"),
+            "kmedoids": _quality(medoids, medoid_sets, "FasterPAM"),
+        },
+    }
+    heads = [n if n == "lloydformer" else f"{n} {versions[n]}" for n in PACKAGES]
+    rows = [["", *heads], ["---"] * (len(heads) + 1)]
+    rows += [[name, *cells] for name, cells in FEATURES.items()]
+    rows += [[name, *(of.get(n, "") for n in PACKAGES)] for name, of in measured.items()]
+    return _join(rows)
+
+
+def _times(rows: dict[str, Any]) -> dict[str, str]:
+    """Return the times of each package relative to ours, from the best to the worst problem."""
+    found = {"lloydformer": "1"}
+    for name in PACKAGES[1:]:
+        times = [r["contenders"][name]["times"] for r in rows.values() if name in r["contenders"]]
+        if times:
+            found[name] = f"{min(times):.1f} to {max(times):.1f}"
+    return found
+
+
+def _quality(result: dict[str, Any], keys: list[str], name: str) -> str:
+    """Return the mean objective above the lowest of all runs, and the geometric mean time."""
+    above, took = list[float](), list[float]()
+    for key in keys:
+        # Runs are lists of objective and seconds; studies of parameters may have found lower ones.
+        parts = [result.get(part, {}).get(key, {}) for part in ("runs", "ablations", "effort")]
+        every = [runs for part in parts for other, runs in part.items() if other != "history"]
+        best = min(run[0] for runs in every for run in runs)
+        above.append(fmean(run[0] for run in result["runs"][key][name]) / best - 1)
+        took.append(fmean(run[1] for run in result["runs"][key][name]))
+    return f"{100 * fmean(above):.2f} % in {1e3 * geometric_mean(took):.0f} ms"
+
+
+def _join(rows: list[list[str]]) -> str:
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 def fill_tables(page: str, results: Path) -> str:
     """Return a Markdown page with the table of each result file that its comments name.
 
-    A table is empty where the file does not exist.
+    A table is empty where the file does not exist. "comparison" is made from several files.
     """
 
     def fill(mark: re.Match[str]) -> str:
         path = results / f"{mark[2]}.json"
+        if mark[2] == "comparison":
+            return mark[1] + comparison_table(results) + mark[4]
         return mark[1] + (markdown_table(load_result(path)) if path.exists() else "") + mark[4]
 
     return _TABLE.sub(fill, page)
 
 
 if __name__ == "__main__":
-    atomic_write_text(PAGE, fill_tables(PAGE.read_text(encoding="utf-8"), HERE / "results"))
+    for path in (README, PAGE):
+        atomic_write_text(path, fill_tables(path.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
         write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")

@@ -21,7 +21,7 @@ from lloydformer.estimators import ALGORITHMS
 from lloydformer.plans.lower import RULES
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 CODE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
@@ -113,8 +113,8 @@ def test_last_digits_and_spaces_are_free(printed, shown):
     assert not differ(printed, shown)
 
 
-def test_the_readme_shows_the_table_of_the_recipes():
-    shown = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_of_recipes_shows_their_table():
+    shown = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
     for recipe in lf.recipes.table():
         cells = [f"`{recipe.name}`", *list(recipe.row().values())[:-1]]
         assert f"| {' | '.join(cells)} |" in shown
@@ -125,3 +125,15 @@ def test_links_between_pages_lead_somewhere(page):
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)\)", prose):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_is_short():
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") <= 120
+
+
+def test_every_page_is_in_the_navigation_once():
+    """Without a title there, so that the navigation shows the first heading of the page."""
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    listed = re.findall(r"^ +- ([\w/-]+\.md)$", nav, re.MULTILINE)
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert sorted([*listed, "index.md"]) == sorted(pages)

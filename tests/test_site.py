@@ -1,12 +1,17 @@
 """The documentation site: built without warnings, no dead link, nothing from other servers."""
 
 import html
+import importlib
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from html.parser import HTMLParser
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -87,7 +92,7 @@ def test_a_dead_link_is_found(site, pages):
     assert not dead(site, page, "walk.html", pages)
     assert dead(site, page, "walks.html", pages)
     assert dead(site, page, "#no-such-heading", pages)
-    assert not dead(site, page, "#the-inverse-temperature", pages)
+    assert not dead(site, page, "#parameters", pages)
 
 
 def test_nothing_is_loaded_from_other_servers(pages):
@@ -136,3 +141,41 @@ def test_the_index_of_the_search_is_a_local_script(site):
     index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
     assert "inverse_temperature" in index
     assert "RobustKMeans" in index
+
+
+QUESTIONS = tomllib.loads((ROOT / "tests/support/questions.toml").read_text(encoding="utf-8"))
+FIRST_PAGE = 10  # results
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_the_search_answers_what_users_ask(site, tmp_path):
+    assert len(QUESTIONS) >= 40
+    asked = tmp_path / "questions.json"
+    asked.write_text(json.dumps(list(QUESTIONS)), encoding="utf-8")
+    (worker,) = site.glob("assets/javascripts/workers/search.*.min.js")
+    program = ROOT / "tests" / "support" / "site_search.mjs"
+    command = ["node", program, worker, site / "search" / "search_index.js", asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {asked: pages[:FIRST_PAGE] for asked, pages in json.loads(done.stdout).items()}
+    missed = {a: pages for a, pages in found.items() if not set(pages) & set(QUESTIONS[a])}
+    assert missed == {}
+
+
+FULL_NAMES = {name: full for group in public_names().values() for name, full in group.items()}
+
+
+def test_every_heading_of_the_reference_is_an_import_path(site):
+    paths = {}
+    for page in (site / "api").glob("*.html"):
+        heading = re.search(r"<h1[^>]*>(.*?)</h1>", page.read_text(encoding="utf-8"), re.DOTALL)
+        words = html.unescape(re.sub(r"<[^>]+>", " ", heading[1])).split()
+        paths[page.stem] = next((word for word in words if word.startswith("lloydformer.")), "")
+    del paths["index"]
+    assert "lloydformer.recipes.recombining" in paths.values()
+    for name, path in paths.items():
+        assert path.endswith(f".{name}"), path
+        module = path.removeprefix("lloydformer.").split(".")[:-1]
+        # Some are modules, some attributes such as `lloydformer.recipes`.
+        for_users = attrgetter(".".join([*module, name]))(importlib.import_module("lloydformer"))
+        assert for_users is _value(FULL_NAMES[name]), path

@@ -1,4 +1,4 @@
-"""The charts of docs/scale.md, from what was simulated."""
+"""The charts of docs/notes/cluster-costs.md, from what was simulated."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def _save_figure(figure: Any, name: str, words: str) -> str:
 
     figure.savefig(PICTURES / f"scale-{name}.svg", metadata={"Date": None})
     plt.close(figure)
-    return f"![{words}](pictures/scale-{name}.svg)\n"
+    return f"![{words}](../pictures/scale-{name}.svg)\n"
 
 
 def iteration_chart(simulated: Result) -> str:

@@ -1,4 +1,4 @@
-"""Writes the tables and charts of docs/scale.md from results/scale*.json."""
+"""Writes the tables and charts of docs/scale.md and its notes from results/scale*.json."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from scale_tables import TABLES
 from lloydformer.data.storage.atomic_files import atomic_write_text
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "scale.md"
+PAGES = (ROOT / "docs" / "scale.md", ROOT / "docs" / "notes" / "cluster-costs.md")
 SIMULATED = ROOT / "benchmarks" / "results" / "scale_simulated.json"
 _PLACE = re.compile(r"(<!-- scale: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 Result = dict[str, Any]
@@ -34,8 +34,9 @@ def fill_page(page: str, measured: Result, simulated: Result, *, draw: bool = Fa
 
 def main() -> None:
     simulated = json.loads(SIMULATED.read_text(encoding="utf-8"))
-    page = PAGE.read_text(encoding="utf-8")
-    atomic_write_text(PAGE, fill_page(page, load(), simulated, draw=True))
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        atomic_write_text(path, fill_page(page, load(), simulated, draw=True))
 
 
 if __name__ == "__main__":

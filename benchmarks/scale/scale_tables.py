@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md, from what was measured and what was simulated."""
+"""The tables of docs/scale.md and docs/notes/cluster-costs.md, measured and simulated."""
 
 from collections.abc import Callable
 from typing import Any

@@ -28,7 +28,7 @@ def test_a_recipe_has_the_name_of_its_function(make):
 
 def test_all_lists_every_recipe():
     assert sorted(lf.recipes.__all__) == sorted(
-        [*(m.__name__ for m in (*MAKERS, *lf.recipes.CHANGES)), "table"]
+        [*(m.__name__ for m in (*MAKERS, *lf.recipes.OF_PAIRS, *lf.recipes.CHANGES)), "table"]
     )
 
 

@@ -43,5 +43,7 @@ def test_a_stream_that_is_no_table():
         def __arrow_c_stream__(self, requested_schema=None):
             return pa.chunked_array([[1, 2]]).__arrow_c_stream__(requested_schema)
 
-    with pytest.raises(ValueError, match="source: found Numbers, whose Arrow stream is no table"):
+    with pytest.raises(
+        ValueError, match="source: found Numbers, whose Arrow stream is not a table"
+    ):
         lf.data.open(Numbers())

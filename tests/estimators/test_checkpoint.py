@@ -202,7 +202,7 @@ def test_where_there_is_no_checkpoint_an_error_says_so(rows, tmp_path):
 def test_bytes_with_anything_but_data_are_refused():
     assert load_data(dump_data({"a": (1, frozenset({2}), None)})) == {"a": (1, {2}, None)}
     for value in (print, os.system, in_child, zipfile.ZipFile):
-        with pytest.raises(Exception, match="which is no data"):
+        with pytest.raises(Exception, match="which is not data"):
             load_data(dump_data(value))
 
 
@@ -210,7 +210,7 @@ def test_a_class_that_a_module_has_only_imported_is_refused(tmp_path):
     target = tmp_path / "thesis"
     target.write_bytes(b"my thesis")
     call = f"clloydformer.data.numpy_files\nZipFile\n(V{target}\nVw\ntR.".encode()
-    with pytest.raises(pickle.UnpicklingError, match="which is no data"):
+    with pytest.raises(pickle.UnpicklingError, match="which is not data"):
         load_data(call)
     assert target.read_bytes() == b"my thesis"
 

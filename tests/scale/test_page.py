@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md are those of the results, which are those of the model."""
+"""The tables of docs/scale.md and docs/notes/cluster-costs.md are those of the results."""
 
 import json
 
@@ -6,11 +6,11 @@ import pytest
 from cost_model import Problem, lloyd_pass
 from fitted import compare_fits, load
 from scale_charts import CHARTS
-from scale_page import _PLACE, PAGE, SIMULATED, fill_page
+from scale_page import _PLACE, PAGES, SIMULATED, fill_page
 from scale_tables import TABLES, amount, seconds
 from simulate import fan_ins, iterations, ring, troubles
 
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 FOUND = json.loads(SIMULATED.read_text(encoding="utf-8"))
 
 

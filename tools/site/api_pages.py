@@ -16,6 +16,8 @@ GROUPS = {
     "Networks": ("lloydformer.nn",),
     "Plots": ("lloydformer.plots", "lloydformer"),
 }
+# Modules that users know by a shorter path.
+PUBLIC = {"lloydformer.circuits.recipes": "lloydformer.recipes"}
 OF_CIRCUITS = {"Circuit", "Recipe", "Trace", "check", "CheckResult"}
 OF_PLOTS = {"Description", "describe", "report"}
 
@@ -68,8 +70,24 @@ def api_pages(root: Path) -> dict[str, str]:
     pages = {"api/index.md": _index()}
     for names in public_names().values():
         for name, full in names.items():
-            pages[f"api/{name}.md"] = f"---\ntitle: {name}\n---\n\n::: {full}\n"
+            # The heading is what users import; the file that defines a name may change. Guides come
+            # first in the search, as every class has the texts of shared parameters.
+            pages[f"api/{name}.md"] = (
+                f"---\ntitle: {name}\nsearch:\n  boost: 0.5\n---\n\n::: {full}\n    options:\n"
+                f"      heading: {import_path(name, full)}\n      toc_label: {name}\n"
+            )
     return pages
+
+
+def import_path(name: str, full: str) -> str:
+    """Return the shortest path under which users import a public name, as lloydformer.KMeans."""
+    modules = dict.fromkeys(module for modules in GROUPS.values() for module in modules)
+    paths = [
+        f"{PUBLIC.get(module, module)}.{name}"
+        for module in modules
+        if _names(importlib.import_module(module)).get(name) == full
+    ]
+    return min(paths, key=len)
 
 
 def api_nav(root: Path) -> list[Any]:
@@ -84,7 +102,10 @@ def _index() -> str:
     lines = ["# API reference", "", "Every public name, with its parameters and an example.", ""]
     for title, names in public_names().items():
         lines += [f"## {title}", "", "| name | |", "| --- | --- |"]
-        lines += [f"| [`{name}`]({name}.md) | {_summary(full)} |" for name, full in names.items()]
+        lines += [
+            f"| [`{import_path(name, full)}`]({name}.md) | {_summary(full)} |"
+            for name, full in names.items()
+        ]
         lines += [""]
     return "\n".join(lines)
 

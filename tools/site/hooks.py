@@ -20,17 +20,25 @@ ROOT = Path(__file__).parents[2]
 def on_config(config: Any) -> Any:
     """Fill in the parts of the navigation that are made, and leave out pages that do not exist."""
     made = {"API": api_nav, "GALLERY": gallery_nav}
-    for entry in config["nav"]:
-        for title, value in entry.items():
-            if isinstance(value, list):
-                entry[title] = [page for page in value if _exists(*page.values())]
-            elif value in made:
-                entry[title] = made[value](ROOT)
+    config["nav"] = [_fill_nav(entry, made) for entry in config["nav"]]
     return config
 
 
-def _exists(page: str) -> bool:
-    return page.startswith("files/") or (ROOT / "docs" / page).exists()
+def _fill_nav(entry: Any, made: dict[str, Any]) -> Any:
+    """Return an entry of the navigation with the parts that are made, without missing pages."""
+    if isinstance(entry, str):
+        return made[entry](ROOT) if entry in made else entry
+    if isinstance(entry, dict):
+        return {title: _fill_nav(value, made) for title, value in entry.items()}
+    return [_fill_nav(page, made) for page in entry if _exists(page)]
+
+
+def _exists(page: Any) -> bool:
+    """Return False for a page of docs/ that is missing, as in some source distributions."""
+    path = next(iter(page.values())) if isinstance(page, dict) else page
+    if not isinstance(path, str) or path.startswith("files/"):
+        return True
+    return (ROOT / "docs" / path).exists()
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -8,6 +8,7 @@ ALWAYS = ("CONTRIBUTING.md", "CHANGELOG.md")
 LANGUAGES = {".py": "python", ".json": "json", ".toml": "toml", ".hpp": "cpp"}
 # Characters of a file that its page shows.
 _MOST = 20_000
+_UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 
 def linked_files(root: Path) -> list[str]:
@@ -16,7 +17,7 @@ def linked_files(root: Path) -> list[str]:
     README links to more of them.
     """
     found = set(ALWAYS)
-    texts = [(page, page.parent) for page in (root / "docs").glob("*.md")]
+    texts = [(page, page.parent) for page in (root / "docs").rglob("*.md")]
     texts += [(root / name, root) for name in (*ALWAYS, "README.md")]
     for page, folder in texts:
         for _, target, _ in LINK.findall(page.read_text(encoding="utf-8")):
@@ -27,23 +28,27 @@ def linked_files(root: Path) -> list[str]:
 
 
 def repository_page(root: Path, path: str) -> str:
-    """A Markdown file as it is, a folder as a list of its files, another file as code."""
+    """A Markdown file as it is, a folder as a list of its files, another file as code.
+
+    Only Markdown is searched: numbers of results would hide the pages.
+    """
     full = root / path
     if full.suffix == ".md":
         return full.read_text(encoding="utf-8")
     if full.is_dir():
         names = sorted(p.name for p in full.iterdir() if not p.name.startswith((".", "__")))
-        return f"# {path}\n\nA folder of the repository:\n\n" + "".join(f"- `{n}`\n" for n in names)
+        listed = "".join(f"- `{name}`\n" for name in names)
+        return f"{_UNSEARCHED}# {path}\n\nA folder of the repository:\n\n{listed}"
     text = full.read_text(encoding="utf-8")
     shown = text if len(text) <= _MOST else text[:_MOST] + "\n(and so on)\n"
     language = LANGUAGES.get(full.suffix, "text")
-    return f"# {path}\n\nA file of the repository:\n\n````{language}\n{shown}\n````\n"
+    return f"{_UNSEARCHED}# {path}\n\nA file of the repository:\n\n````{language}\n{shown}\n````\n"
 
 
 def rewritten(root: Path, markdown: str, page: str) -> str:
     """Links of a page to files of the repository, as links to the pages of these files."""
     source = root / page.removeprefix("files/") if page.startswith("files/") else None
-    folder = root / "docs" if source is None else source.parent
+    folder = (root / "docs" / page if source is None else source).parent
     up = "../" * page.count("/")
 
     def link(match: re.Match[str]) -> str:

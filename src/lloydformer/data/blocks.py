@@ -269,7 +269,7 @@ class TensorBlocks:
 
     @cached_property
     def bent(self) -> "TensorBlocks":
-        """The same rows after the curves of the scaling, computed once; itself without curves."""
+        """These rows with the curves of the scaling applied; itself if there are none. Cached."""
         if self.is_bent or self.scaling is None or self.scaling.curves is None:
             return self
         points = self.scaling.bend(self.points)

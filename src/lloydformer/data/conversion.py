@@ -53,7 +53,7 @@ class Feature:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The category that each of its columns of 0 and 1 stands for; none for numbers."""
+        """The category of each of its columns of 0 and 1; empty for a column of numbers."""
         return (self.categories or ())[1 if self.is_single else 0 :]
 
     def read_word(self, values: Sequence[float]) -> str:
@@ -80,7 +80,7 @@ class Conversion:
 
     @property
     def opposites(self) -> dict[int, str]:
-        """The word that 0 stands for in columns of points that hold two words, by their number."""
+        """The word coded as 0, by column number, for columns that hold two words."""
         starts = np.cumsum([0, *(feature.width for feature in self.features)]).tolist()
         pairs = zip(starts, self.features, strict=False)
         return {start: f.categories[0] for start, f in pairs if f.is_single and f.categories}
@@ -184,7 +184,7 @@ def to_words(texts: np.ndarray) -> np.ndarray:
 
 
 def one_hot(texts: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """Return a column of 0 and 1 for each category; NaN for what is none of them."""
+    """Return a column of 0 and 1 for each category; NaN for other values."""
     places = {word: i for i, word in enumerate(categories)}
     codes = np.array([places.get(word, -1) for word in to_words(texts)], dtype=np.intp)
     known = codes >= 0
@@ -390,7 +390,7 @@ class MissingValues:
 
 
 def refuse_unknown_words(table: Table, conversion: Conversion) -> None:
-    """Raise `ValueError` at the first word that is no category: it is not missing, but unknown."""
+    """Raise `ValueError` at the first word that is neither a category nor missing."""
     coded = [f for f in conversion.features if f.categories is not None]
     n_rows = 0
     for batch in table.batches([], conversion.find_columns(table)[1]) if coded else ():

@@ -1,4 +1,4 @@
-"""Curves: maps of single columns that are no straight lines, by logarithms, ranks or limits."""
+"""Curves: nonlinear maps of single columns, by logarithms, ranks or limits."""
 
 from dataclasses import dataclass
 

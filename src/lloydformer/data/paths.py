@@ -85,7 +85,7 @@ def check_path(path: Path) -> None:
 
 
 def _similar_path(path: Path) -> str | None:
-    """Return a file or folder beside a missing one with a similar name, or with another ending."""
+    """Return a file or folder next to a missing one with a similar name, or with another ending."""
     names: dict[str, str] = {}
     with suppress(OSError):
         for other in islice(path.parent.iterdir(), _COMPARED):

@@ -1,4 +1,4 @@
-"""How a column should be scaled before rows are compared by their distances: the rule of "auto".
+"""Choice of a scaling method for each column: the rule of "auto".
 
 The thresholds are from `benchmarks/column_scales.py`: 23 kinds of planted clusters and the real
 sets with known classes. With any of them halved or doubled, the mean agreement on the planted
@@ -33,7 +33,7 @@ _QUARTILES, _MIDDLE, _TAIL = 1.349, 3.290, 1.645
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for a column, why, and the numbers that decided."""
+    """The scaling method of a column, the reason, and the numbers that decided."""
 
     method: str
     reason: str

@@ -70,7 +70,7 @@ class ColumnSurvey:
 
     @property
     def is_categorical(self) -> bool:
-        """True for few words that appear repeatedly, and are no numbers in another notation.
+        """True for few words that appear repeatedly, and are not numbers in another notation.
 
         A few words among more numbers are slips.
         """

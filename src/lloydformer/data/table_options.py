@@ -13,7 +13,7 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read a table; raises `ValueError` for values that no file can have.
+    """Options for reading a table; raises `ValueError` for values that no file can have.
 
     Attributes
     ----------

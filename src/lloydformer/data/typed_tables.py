@@ -209,7 +209,8 @@ def open_arrow(source: Any, options: TableOptions) -> ArrowTable:
         except (arrow.ArrowException, TypeError) as error:
             words = str(error).split("\n")[0]
             raise ValueError(
-                f"source: found {type(source).__name__}, whose Arrow stream is no table ({words})"
+                f"source: found {type(source).__name__}, whose Arrow stream is not a table "
+                f"({words})"
             ) from None
 
     def read(names: list[str]) -> Iterable[Any]:

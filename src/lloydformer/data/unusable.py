@@ -1,4 +1,4 @@
-"""Values that are no numbers: dates, words, and rows that are not computed yet.
+"""Values that are not numbers: dates, words, and rows that are not computed yet.
 
 scikit-learn turns dates of Arrow, polars and NumPy into microseconds without a word, and does not
 name the column of a word.
@@ -62,7 +62,7 @@ def _date_columns(X: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def explain_words(X: Any) -> ArgumentError | None:
-    """Return the error for the first value that is no number, after a conversion has failed.
+    """Return the error for the first value that is not a number, after a conversion has failed.
 
     None if there is no such value, or if it is an object of another kind in an array.
     """

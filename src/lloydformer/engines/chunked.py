@@ -135,7 +135,7 @@ class ChunkedSession(Session):
 
     @cached_property
     def _groups(self) -> list[Leaves]:
-        """Aligned subtrees of the tree of sums; their size changes no bit."""
+        """Aligned subtrees of the tree of sums; sums do not depend on their size."""
         leaves, size = list(leaf_ranges(self.layout)), _LEAVES_PER_GROUP
         while size > 1 and len(leaves) < size * _FEWEST_GROUPS:
             size //= 2

@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 class PointState:
-    """Columns of one number a point, created when they are first used.
+    """Columns of one number per point, created when they are first used.
 
     Labels, previous labels and distances take 12 to 16 bytes a point. On the CPU large columns
     are mapped from a scratch file.

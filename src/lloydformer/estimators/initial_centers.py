@@ -64,7 +64,7 @@ class InitialCenters:
             if shape != wanted:
                 raise ValueError(
                     f"warm_start: the last centers have the shape {shape}, and {wanted} is wanted "
-                    "now (clusters, features); pass warm_start=False to begin anew"
+                    "now (clusters, features); pass warm_start=False to begin again"
                 )
         given = is_array(init)
         if n_init == "auto":

@@ -109,7 +109,7 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
 
 
 def _run(session: Session, start: np.ndarray, runs: list[SwapRun]) -> None:
-    """Run one start and add it to `runs`, also if it is interrupted."""
+    """Run one start and add it to `runs`, even if it is interrupted."""
     search = begin_search(session, "precomputed", start)
     before = search.loss
     try:

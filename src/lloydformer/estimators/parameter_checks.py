@@ -82,7 +82,7 @@ def _constraints(kind: type) -> list[tuple[str, Any, list[Any]]]:
     """Return each parameter of a class that has constraints, its default, and these.
 
     A default is not checked again. A default that is not allowed is replaced by
-    `inspect.Parameter.empty`, which is no value of any parameter.
+    `inspect.Parameter.empty`, which is not a value of any parameter.
     """
     estimator: Any = kind
     parameters, constraints = inspect.signature(kind).parameters, []

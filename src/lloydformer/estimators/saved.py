@@ -324,7 +324,7 @@ def deserialise_value(name: str, entry: Any, tensors: Arrays) -> Any:
     if not isinstance(entry, dict):
         return entry
     if len(entry) != 1:
-        raise ValueError(f"{name}: found {entry!r}, which is no value")
+        raise ValueError(f"{name}: found {entry!r}, which is not a value")
     ((kind, value),) = entry.items()
     if kind in ("array", "tensor") and isinstance(value, str) and value in tensors:
         array = tensors.pop(value)
@@ -335,7 +335,7 @@ def deserialise_value(name: str, entry: Any, tensors: Arrays) -> Any:
         return np.array(value, dtype=object)
     if kind == "recipe":
         return deserialise(value)
-    raise ValueError(f"{name}: found {entry!r}, which is no value or is not in the tensors")
+    raise ValueError(f"{name}: found {entry!r}, which is not a value or is not in the tensors")
 
 
 def fitted_attributes(model: Any) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class ModelCard:
 
     @classmethod
     def read(cls, folder: Traversable, name: str) -> "ModelCard":
-        """Read the card NAME.json of a folder; raises `ValueError` for a file that is no card."""
+        """Read the card NAME.json of a folder; raises `ValueError` if the file is not a card."""
         try:
             with as_file(folder / f"{name}.json") as path:
                 entries = read_json(path)
@@ -281,7 +281,7 @@ def load_from_card(card: ModelCard) -> Pretrained:
             card = ModelCard.read(card.folder, card.name)
             data = card.read_weights()
     if data is None and not (card.folder / f"{card.name}.safetensors").is_file():
-        raise ValueError(f"{card.where}.safetensors: there is no such file beside its card")
+        raise ValueError(f"{card.where}.safetensors: there is no such file next to its card")
     if data is None:
         raise ValueError(
             f"{card.where}.safetensors: is damaged (its hash differs from the one in its card)"

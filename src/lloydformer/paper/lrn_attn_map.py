@@ -46,7 +46,7 @@ TITLES = {
 
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
-    """Return the piece `maps`; for a full scope, also one before it that trains."""
+    """Return the piece `maps`; for a full scope, and one before it that trains."""
     return training_pieces(scope) | {"maps": partial(measure, scope)}
 
 

@@ -262,7 +262,7 @@ def _judge_better(result: Record, gaps: Sequence[str], than: Sequence[str]) -> t
 
 
 def _count_ours(result: Record, excluded: Iterable[str]) -> str:
-    """Return on how many sets the best gap is none of these, for both kinds of medoids."""
+    """Return on how many sets the best gap is not among these, for both kinds of medoids."""
     rows, excluded = result["rows"].values(), list(excluded)
     counts = []
     for kind, words in KINDS.items():
@@ -272,7 +272,7 @@ def _count_ours(result: Record, excluded: Iterable[str]) -> str:
 
 
 def _count_papers(excluded: Iterable[str]) -> int:
-    """Return on how many sets of the paper's table the best gap is none of these."""
+    """Return on how many sets of the paper's table the best gap is not among these."""
     best = [min(GAPS, key=paper_row(LABEL, name).__getitem__) for name in row_names(LABEL)]
     return sum(gap not in excluded for gap in best)
 

@@ -157,7 +157,7 @@ def verdicts(result: Record) -> list[Verdict]:
 
 
 def difference_of(record: Record) -> LloydDifference:
-    """Return the part of a saved record that `verify` judges, too."""
+    """Return the part of a saved record that `verify` also judges."""
     return LloydDifference(record["centers"], record["labels"], record["of"])
 
 

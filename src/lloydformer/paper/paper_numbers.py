@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, by label, row and column, and ours beside them."""
+"""The numbers that the paper prints, by label, row and column, with ours."""
 
 import json
 from collections.abc import Mapping

@@ -128,8 +128,8 @@ def _read_for_scope(path: Path, scope: Scope) -> Record | None:
     record = _read(path)
     if record is not None and record.get("scope") != scope.as_dict():
         raise ValueError(
-            f"{path} was made with other settings ({record.get('scope')}); pass --force to make it "
-            "again, or --output for another folder"
+            f"{path} was made with other settings ({record.get('scope')}); pass --force to "
+            "recompute it, or --output for another folder"
         )
     return record
 
@@ -140,9 +140,9 @@ def _read(path: Path) -> Record | None:
     try:
         record: Record = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{error}; pass --force to make it again") from None
+        raise ValueError(f"{error}; pass --force to recompute it") from None
     if not isinstance(record, dict):
-        raise ValueError(f"{path}: is not a result; pass --force to make it again")
+        raise ValueError(f"{path}: is not a result; pass --force to recompute it")
     return record
 
 

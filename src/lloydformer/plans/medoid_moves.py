@@ -328,7 +328,7 @@ class InMemorySearch:
         return self._middle_rows(members, count) if self.distances.has_means else members
 
     def _members(self, j: int) -> ndarray:
-        """Return the rows of cluster j that have a weight; others are no candidates."""
+        """Return the rows of cluster j that have a weight; others are not candidates."""
         return np.flatnonzero((self.table.first == j) & self.table.counted)
 
     def _middle_rows(self, rows: ndarray, count: int) -> ndarray:

@@ -109,7 +109,7 @@ class NearestRows:
 
 
 def match_rows(session: Session, centers: Tensor) -> Tensor | None:
-    """Return the data rows that equal these centers; None if one of them is no row of the data."""
+    """Return the data rows that equal these centers; None if one of them is not a data row."""
     centers = centers.to(session.layout.dtype)
     _, rows = session.fold(NearestRows(centers))
     return rows if torch.equal(session.gather(rows), centers) else None

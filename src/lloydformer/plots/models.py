@@ -57,8 +57,10 @@ def draw_clustering_map(clustering: Clustering, ax: "Axes") -> "Axes":
         flat = [(rows - middle) @ components.T for rows in (points, centers)]
         total = points[kept].var(dim=0, correction=0).sum().item()
         shares = flat[0][kept].var(dim=0, correction=0) / max(total, 1e-300)
-        names = [f"component {i} ({100 * share:.0f}% of the variance)"
-                 for i, share in enumerate(shares.tolist(), 1)]  # fmt: skip
+        names = [
+            f"component {i} ({100 * share:.0f}% of the variance)"
+            for i, share in enumerate(shares.tolist(), 1)
+        ]
     else:
         # As the user knows them: in the units of the data.
         unscaled = clustering.blocks.layout.to_data_units

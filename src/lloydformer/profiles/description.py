@@ -128,7 +128,7 @@ class Description:
 
     @property
     def importance(self) -> "DataFrame":
-        """How much the clusters say about each column, largest first, as a pandas data frame.
+        """Importance of each column for the clusters, largest first, as a pandas data frame.
 
         `importance` is the share of a column's variance that lies between the means of the
         clusters: 0 if all clusters have the same mean, 1 if the column is constant within each

@@ -64,7 +64,7 @@ class Trait:
 
     @property
     def overall_value(self) -> str:
-        """The same of all rows."""
+        """The value over all rows."""
         if self.word is not None:
             return f"{100 * self.overall:.0f}%"
         return self.format(self.overall_quartiles[1])

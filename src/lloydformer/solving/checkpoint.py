@@ -214,14 +214,14 @@ class CheckpointFile:
         try:
             content = self.path.read_bytes()
             if not content.startswith(_HEAD):
-                raise ValueError("it is no checkpoint of this version")
+                raise ValueError("it is not a checkpoint of this version")
             # The checksum comes first: unpickling a damaged file may do anything.
             checksum, content = content[len(_HEAD) :][:32], content[len(_HEAD) + 32 :]
             if hashlib.sha256(content).digest() != checksum:
                 raise ValueError("it is damaged")
             identity, state = load_data(content)
             if not isinstance(identity, FitIdentity) or not isinstance(state, FitState):
-                raise ValueError("it is no checkpoint")
+                raise ValueError("it is not a checkpoint")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except _UNREADABLE as error:
@@ -274,7 +274,7 @@ class CheckpointFile:
         self._took = self._ended - began
 
     def _warn(self, problem: object) -> None:
-        warn_user(f"{problem}; the fit goes on", RuntimeWarning)
+        warn_user(f"{problem}; the fit continues", RuntimeWarning)
 
     def _check_identity(self, other: FitIdentity) -> None:
         """Raise `ValueError` if the file was written by a fit of other parameters or data."""

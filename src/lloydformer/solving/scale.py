@@ -42,7 +42,7 @@ def soft_scale(session: Session, starts: list[Tensor]) -> float:
         results.append((final.inertia, sum(final.masses or ())))
     # 1 / (2 s^2) is the most likely gamma of clusters of variance s^2 = inertia / (d mass), and
     # about the smallest one at which they keep their centers (Rose, 1998). This is twice that, so
-    # that wider clusters than the mean keep theirs: docs/estimators.md has the measurements.
+    # that wider clusters than the mean keep theirs: docs/soft-clustering.md has the measurements.
     inertia, mass = min(results)
     return _ratio(session.layout.n_features * mass, max(inertia, _smallest_spread(session)))
 

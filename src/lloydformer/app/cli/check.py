@@ -42,7 +42,7 @@ def check(
     Each layer of the circuit is compared with an iteration of the algorithm on random problems
     (with ties, equal points, outliers, empty clusters), then the run over all layers. Prints the
     first difference, and a small problem that shows it. Status 1 if they differ. Takes a few
-    seconds. RECIPE and WHERE are run as Python code if they name some.
+    seconds. Python files and modules that RECIPE or WHERE name are executed.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""`lloydformer explore`: the page on which a transformer clusters, in the browser."""
+"""`lloydformer explore`: an interactive page that shows a transformer clustering points."""
 
 from time import sleep
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ def explore(
         bool, typer.Option("--json", help="Print one JSON object: the address or the file.")
     ] = False,
 ) -> None:
-    """Open a page on which you see a transformer cluster, and change its parts.
+    """Open an interactive page that shows a transformer clustering points.
 
     The page runs the circuits itself, in the browser. It is served on this computer until Ctrl-C.
     With --output it is one file, which needs no server, no Python and no network.

@@ -1,4 +1,4 @@
-"""`lloydformer reproduce`: make tables and figures of the paper again, with verdicts."""
+"""`lloydformer reproduce`: tables and figures of the paper, with verdicts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,14 +36,14 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
         "paper-again"
     ),
-    force: Annotated[bool, force_option(help="Make results again that exist.")] = False,
+    force: Annotated[bool, force_option(help="Recompute results that exist.")] = False,
     json: Json = False,
 ) -> None:
-    """Make the paper's tables and figures again, with verdicts.
+    """Reproduce the paper's tables and figures, and judge its claims.
 
-    A verdict is on a claim that the paper makes (its sentence is quoted), on a number of it, or a
-    finding beyond it; these are counted apart. A claim that does not hold is a result and no
-    error: the status is 0 if all was made, and 2 if a label could not be made.
+    A verdict judges a claim of the paper (its sentence is quoted), a number of it, or a finding
+    beyond it; the three kinds are counted separately. A claim that does not hold is a result, not
+    an error: the status is 0 if all labels were computed, and 2 if one could not be.
 
     Each label writes LABEL.json, LABEL.md and its pictures. --quick takes minutes on two cores and
     uses the weights and training logs in the package; --full trains and samples as much as the

@@ -29,7 +29,7 @@ class TrainOptions:
     """
 
     like: str | None = option(
-        None, metavar="CARD", help="Train again as this card says: a name (symmetric) or a path."
+        None, metavar="CARD", help="Repeat the training of this card: a name (symmetric) or a path."
     )
     features: str = option(
         "32", flag="-d", metavar="D", help="Number of features, or a range 4:32."
@@ -71,7 +71,7 @@ class TrainOptions:
         None, flag="-o", metavar="FOLDER", help="Output folder.  [default: learned-dD-kK]"
     )
     plot: Path | None = option(
-        None, metavar="FILE", help="A picture, written again after each evaluation."
+        None, metavar="FILE", help="A picture, updated after each evaluation."
     )
     together: int | None = option(
         None, minimum=1, help="Runs in one batch.  [default: all, or each rank's share]"
@@ -228,7 +228,7 @@ def training_progress(
             return words
         from lloydformer.learning.training import CHECKPOINT
 
-        return f"{words}; go on from {folder / CHECKPOINT} with --resume"
+        return f"{words}; continue from {folder / CHECKPOINT} with --resume"
 
     with progress("train", n_steps, describe_stop) as bar:
         yield after

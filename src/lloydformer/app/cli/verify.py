@@ -20,7 +20,7 @@ def verify(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Measure every statement of the paper.
+    """Check every statement of the paper.
 
     These are its theorems, lemmas and remarks, and the items of the errata, each with its kind.
     Status 1 if one does not hold. Takes about a minute, on one thread.

@@ -24,8 +24,8 @@ class ExploreSettings(TableSettings):
     data: str | None = option(
         None,
         metavar="FILE",
-        help="Begin with the points of a file; formats as for fit. Of more than 500 rows, 500 are "
-        "drawn.",
+        help="Begin with the points of a file; formats as for fit. Larger files "
+        "are reduced to 500 rows, drawn at random.",
     )
     clusters: int | None = option(
         None, flag="-k", minimum=1, help="Centers for --data.  [default: 3]"

@@ -14,7 +14,7 @@ from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
 from lloydformer.circuits.recipes.robust_kmeans import medoids, robust, robust_lifted, trimmed
 from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
 from lloydformer.circuits.recipes.spherical_kmeans import spherical
-from lloydformer.circuits.recombining import recombining as recombining
+from lloydformer.circuits.recombining import recombining
 from lloydformer.circuits.relocating import medoids_swap, relocating
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import symmetric
@@ -26,6 +26,7 @@ __all__ = [
     "lloyd_dot",
     "medoids",
     "medoids_swap",
+    "recombining",
     "relocating",
     "robust",
     "robust_lifted",
@@ -55,6 +56,9 @@ MAKERS: dict[str, Callable[..., AnyRecipe]] = {
     make.__name__: make for make in (*IN_TABLE, *BEYOND_TABLE, *TRAINED)
 }
 
+
+# Makers of recipes for two solutions side by side, 2k centers; commands leave these out.
+OF_PAIRS: tuple[Callable[..., AnyRecipe], ...] = (recombining,)
 
 # Functions that take a recipe and return another one.
 CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)

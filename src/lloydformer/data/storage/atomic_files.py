@@ -58,7 +58,7 @@ def _new_file(path: Path) -> tuple[Path, BinaryIO]:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return a unique hidden name beside `path`."""
+    """Return a unique hidden name in the folder of `path`."""
     return path.parent / f".{path.name}.{token_hex(4)}"
 
 

@@ -49,7 +49,7 @@ class _Unpickler(pickle.Unpickler):
             )
             if holds_values and found.__module__ == module:
                 return found
-        raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no data")
+        raise pickle.UnpicklingError(f"it holds {module}.{name}, which is not data")
 
 
 def tensor_of(array: np.ndarray) -> Tensor:

@@ -150,7 +150,7 @@ def to_rows(number: int, block: Any) -> np.ndarray:
     if type(array).__module__.startswith("scipy.sparse"):
         raise ValueError(
             f"X: partition {number} is a sparse matrix; pass dense blocks, or a sparse matrix that "
-            "is no dask collection"
+            "is not a dask collection"
         )
     array = np.asarray(array)
     if array.ndim != 2:

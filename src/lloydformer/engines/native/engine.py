@@ -28,7 +28,7 @@ _MAPPED_BOUNDS = 1 << 27
 
 
 def threads_for(size: int, wanted: int | None = None, n_clusters: int = 1) -> int:
-    """Return the number of threads for data of `size` numbers, and so many clusters.
+    """Return the number of threads for data of `size` numbers and `n_clusters`.
 
     1 for small data, unless a pass over them takes so long that one call runs no whole loop;
     otherwise `wanted`, or as many as are allowed, if they can be started.

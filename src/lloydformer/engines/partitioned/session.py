@@ -193,7 +193,7 @@ class PartitionedSession(Session):
         self.send(ForgetRequest(), changes=True)
 
     def snapshot(self) -> tuple[Any, ...] | None:
-        """Return what `restore` needs to continue with the same bits; small.
+        """Return what `restore` needs to continue bit-identically; small.
 
         None where all rows are one node: its kernels keep running sums that depend on all
         iterations so far, and cannot be restored to the bit.

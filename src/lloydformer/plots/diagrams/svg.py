@@ -146,7 +146,7 @@ def style_sheet() -> str:
 def picture(
     width: Length, height: Length, title: str, description: str, lines: Iterable[str]
 ) -> str:
-    """Return the whole SVG. Its rules hold inside of it only, also if a page contains it."""
+    """Return the whole SVG. Its rules hold inside of it only, even if a page contains it."""
     size = {"width": round(width), "height": round(height)}
     inside = (
         element("title", escape(title)),

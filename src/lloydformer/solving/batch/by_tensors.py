@@ -97,7 +97,7 @@ class TensorProblems:
         return TensorProblems(self.plan, self.data[places], kept)
 
     def rows_of(self, centers: Float[Tensor, "b k d"]) -> Int[Tensor, "b k"] | None:
-        """Return the rows that equal these centers; None if one is no row of its problem."""
+        """Return the rows that equal these centers; None if one is not a row of its problem."""
         rows = (scores(self.data, centers) + self.data.squares).argmin(dim=1)
         return rows if torch.equal(self.data.take(rows), centers) else None
 

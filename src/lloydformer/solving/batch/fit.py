@@ -240,5 +240,7 @@ def _factor(name: str, given: Any, shape: tuple[int, ...], device: torch.device)
         raise ValueError(f"{name}: found shape {tuple(factor.shape)}; pass {shape}, as the points")
     factor = factor.double()
     if not bool(((factor >= 0) & (factor < torch.inf)).all()):
-        raise ValueError(f"{name}: found a value that is negative or not finite; mend or mask it")
+        raise ValueError(
+            f"{name}: found a value that is negative or not finite; replace or mask it"
+        )
     return factor

@@ -84,3 +84,22 @@ def test_a_contender_that_a_row_lacks_has_an_empty_cell():
     rows = {"one": {"contenders": one, "ahead": None}, "two": {"contenders": two, "ahead": None}}
     lines = markdown_table({"rows": rows, "provenance": {"versions": {}}}).splitlines()
     assert lines[2:] == ["| one | 1 s |  |  |", "| two |  | 1 s |  |"]
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_comparison_of_the_readme_is_that_of_the_results():
+    assert "<!-- table of comparison -->" in README
+    assert fill_tables(README, RESULTS) == README, "run: python benchmarks/tables.py"
+
+
+def test_the_comparison_agrees_with_the_pages():
+    """Its objectives are those of docs/relocating.md, which another script writes."""
+    page = (ROOT / "docs" / "relocating.md").read_text(encoding="utf-8")
+    for name in ("ours", "k-means++ 10"):
+        row = re.search(rf"^\| {re.escape(name)} \| [^|]* \| ([\d.]+ %), (\d+ ms) \|$", page, re.M)
+        assert f"{row[1]} in {row[2]}" in README
+    rows = load_result(RESULTS / "bench_iteration.json")["rows"].values()
+    times = [row["contenders"]["scikit-learn"]["times"] for row in rows]
+    assert f"{min(times):.1f} to {max(times):.1f}" in README

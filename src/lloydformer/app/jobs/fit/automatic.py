@@ -39,7 +39,7 @@ Level = Literal["clear", "some", "none"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """How sure it is that rows are in clusters.
+    """Evidence that rows form clusters, and its strength.
 
     Attributes
     ----------

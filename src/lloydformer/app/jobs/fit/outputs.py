@@ -217,7 +217,7 @@ def summarize(settings: FitSettings, command: str, result: FitResult) -> dict[st
 
 @dataclass(frozen=True)
 class ModelColumns:
-    """How the columns of a table became the features of a model.
+    """Conversion of the columns of a table to the features of a model.
 
     Attributes
     ----------
@@ -266,5 +266,5 @@ def load_columns(path: Path, model: Clusterer) -> ModelColumns:
     if missing not in MISSING or len(conversion.labels) != model.n_features_in_:
         raise ValueError(f"{path}: does not belong to this model; fit again")
     if not isinstance(id_column, str | None):
-        raise ValueError(f"{path}: is damaged (id_column is no name); fit again")
+        raise ValueError(f"{path}: is damaged (id_column is not a name); fit again")
     return ModelColumns(conversion, str(missing), id_column)

@@ -108,7 +108,7 @@ class FitResult:
 
     @cached_property
     def clustering(self) -> Clustering:
-        """What reports and criteria are computed from."""
+        """The model with its rows, assignment and sample; reports and criteria read from it."""
         return Clustering(
             model=self.model,
             blocks=self.blocks,

@@ -1,4 +1,4 @@
-"""How the columns of a fit were scaled, in words."""
+"""Notes in words on the scaling of the columns of a fit."""
 
 from collections.abc import Sequence
 

@@ -43,27 +43,27 @@ def algorithm_names() -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings:
-    """How the data are written: the options that `fit` and `predict` share."""
+    """Format of the data: the options that `fit` and `predict` share."""
 
     sep: str | None = option(
         None,
         choices=("comma", "semicolon", "tab", "bar", "space"),
         metavar="SIGN",
-        help="Separator of values.  [default: recognised]",
+        help="Separator of values.  [default: detected]",
     )
     decimal: str | None = option(
-        None, choices=(".", ","), help="Decimal point.  [default: recognised]"
+        None, choices=(".", ","), help="Decimal point.  [default: detected]"
     )
     encoding: str | None = option(
         None,
         choices=("utf-8", "cp1252", "latin-1", "utf-16"),
         metavar="NAME",
-        help="Encoding of the text.  [default: recognised]",
+        help="Encoding of the text.  [default: detected]",
     )
     header: bool | None = option(
         None,
         show_default=False,
-        help="Whether the first line has column names.  [default: recognised]",
+        help="The first line has column names, or not.  [default: detected]",
     )
     sheet: str | None = option(
         None, metavar="NAME", help="Sheet of an Excel file.  [default: the first]"
@@ -148,7 +148,7 @@ class FitSettings(TableSettings):
     seed: int = option(0, minimum=0, maximum=LARGEST_SEED, help="Seed of all random numbers.")
     keep: float | None = option(None, help="trimmed: fraction of each cluster that is kept.")
     inverse_temperature: float | None = option(
-        None, help="soft: large is nearly k-means; robust: small is."
+        None, help="soft, robust: larger (soft) or smaller (robust) values are closer to k-means."
     )
     patience: int | None = option(
         None, minimum=1, help="relocating, medoids: stop after this many tries without gain."
@@ -168,8 +168,8 @@ class FitSettings(TableSettings):
     checkpoint: Path | None = option(
         None,
         metavar="FILE",
-        help="Write the state of the fit to FILE every few iterations; the same command goes on "
-        "from there after a break.",
+        help="Write the state of the fit to FILE every few iterations; after a break, the same "
+        "command resumes from it.",
     )
     cluster: str | None = option(
         None,
@@ -178,7 +178,7 @@ class FitSettings(TableSettings):
         ".npy and .csv files, folders, and patterns in quotes such as 's3://b/*.parquet'.",
     )
     workers: int | None = option(
-        None, minimum=1, help="The same with this number of processes on this machine."
+        None, minimum=1, help="Fit with this number of processes on this machine, which read DATA."
     )
     start_centers: Any = None
 
@@ -216,7 +216,7 @@ class FitSettings(TableSettings):
 
     @property
     def scale_method(self) -> str:
-        """How columns are scaled; by default "auto" where that is possible.
+        """Method that scales the columns; by default "auto" where that is possible.
 
         A fit that starts from a model has its scaling ("model"). Rows that are compared by their
         directions are not scaled, as moving columns turns them.
@@ -313,7 +313,7 @@ class PredictSettings(TableSettings):
     missing: str | None = option(
         None,
         choices=MISSING,
-        help="Rows with missing values, or words that the fit did not see.  "
+        help="Rows with missing values, or with words that the fit did not see.  "
         "[default: as in the fit]",
     )
     force: bool = option(False, help="Replace the file if it exists.")

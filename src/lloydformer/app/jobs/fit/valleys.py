@@ -1,4 +1,4 @@
-"""Valleys: are rows fewer between two centers than around them?
+"""Valleys: evidence that rows are rarer between two centers than around them.
 
 Two clusters are two because there is a valley between them: along the line from one center to the
 other the density falls and rises again. If one group without gaps is cut in two, it does not. This

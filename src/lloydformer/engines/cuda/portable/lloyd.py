@@ -22,7 +22,7 @@ _INTERPRETED_PROCESSORS = 2
 
 
 class PortableLloyd(LloydKernels):
-    """Exact Lloyd iterations on any NVIDIA GPU since Ampere, with the same bits every time.
+    """Exact, deterministic Lloyd iterations on any NVIDIA GPU since Ampere.
 
     The host does not wait for the device. Besides the points and `state` it holds a copy of the
     points in float16, their features rounded up to a multiple of 16, and 20 bytes for each point.
