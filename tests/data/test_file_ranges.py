@@ -85,7 +85,11 @@ def test_files_of_patterns_and_folders_are_sorted():
         ("points.csv", b"", "found no rows"),
         ("words.csv", b"a,b,c\n1,2,3\n4,x,6\n", "words.csv, bytes 6 to 18: line 2, .*'x'"),
         ("ragged.csv", b"a,b,c\n1,2,3\n4,5\n", "ragged.csv, bytes 6 to 16: line 2: .*2 values"),
-        ("title.csv", b"# hi\n1,2\n3,4\n", "line 1: found 2 values for 1 columns; [^(]*$"),
+        (
+            "title.csv",
+            b"hi\n1,2\n3,4\n",
+            "line 2: found 2 values for 1 columns; if line 1 is a title",
+        ),
         ("long.csv", b"1," * 600_000, "long.csv: its first line has more than 1,048,576 bytes"),
         ("latin.csv", "\u00e9,b\n1,2\n".encode("latin-1"), "latin.csv: is not text in UTF-8"),
         ("zero.csv", b"a,b\n1,2\n\0,4\n", "zero.csv: is not text in UTF-8"),

@@ -2,8 +2,9 @@
 
 It imports `numerics` alone. Begin with `blocks.py` (what engines read) and `sources.py` (how a file
 becomes blocks); `table.py` is what all kinds of tables have in common, `csv_format.py` detects how
-a text is written, `conversion.py` chooses columns and turns words into numbers. `storage/` writes
-files and folders so that they are whole or absent.
+a text is written, `notation_choice.py` how its values are; `column_choice.py` chooses columns, and
+`conversion.py` turns them into points. `storage/` writes files and folders so that they are whole
+or absent.
 """
 
 from typing import TYPE_CHECKING

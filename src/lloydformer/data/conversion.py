@@ -1,28 +1,23 @@
-"""From the columns of a table to points: which columns are used, and how.
+"""From the columns of a table to points.
 
-Columns are chosen by the user's options and by what they hold. Words become columns of 0 and 1.
-Missing values are refused, dropped with their rows, or filled in with the median of the column.
+Words become columns of 0 and 1, texts in other notations become numbers. Missing values
+are refused, dropped with their rows, or filled in with the median of the column.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from lloydformer.data.csv_format import MISSING_VALUES
 from lloydformer.data.mapped_files import scratch_array
+from lloydformer.data.notations import Notation
 from lloydformer.data.table import Table, TableBatch, list_names, object_array
+from lloydformer.data.table_options import MISSING_VALUES
 
 # Rows that are converted at a time; bounds temporary memory.
 ROWS = 1 << 16
-# The most values of a column that become columns of their own. A column with more is likely one of
-# names or free text, and would outweigh all others in a distance.
-_CATEGORIES = 100
-# Rows that tell numbers from words; the others are checked as they are read, which is much faster
-# than a survey in Python.
-_SURVEYED = 1000
 
 
 @dataclass(frozen=True)
@@ -35,21 +30,37 @@ class Feature:
         Its name, or its number (from 1) if it has none.
     categories : tuple of str or None
         Its values, if each becomes a column of 0 and 1.
-    fill : float, str or None
-        The value that replaces missing ones, if they are filled in.
+    fill : float, str, tuple of float or None
+        The value that replaces missing ones, if they are filled in; one for each part of a date.
     is_single : bool
         One column of 0 and 1 holds both of its two categories: 1 is the second one.
+    notation : Notation or None
+        How its texts become numbers; None for plain numbers.
+    sentinels : tuple of float
+        Numbers that mean a missing value, such as -999.
     """
 
     column: str
     categories: tuple[str, ...] | None = None
-    fill: float | str | None = None
+    fill: float | str | tuple[float, ...] | None = None
     is_single: bool = False
+    notation: Notation | None = None
+    sentinels: tuple[float, ...] = ()
 
     @property
     def width(self) -> int:
         """Columns of points that it becomes."""
-        return len(self.words) or 1
+        return len(self.words) or len(self.parts) or 1
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of dates that are its columns."""
+        return () if self.notation is None else self.notation.parts
+
+    @property
+    def is_text(self) -> bool:
+        """True if it is read as texts."""
+        return self.categories is not None or self.notation is not None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -64,10 +75,24 @@ class Feature:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The features in the order of their columns; `named`: the columns have names."""
+    """How the columns of a table become points.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        The features in the order of their columns.
+    named : bool
+        The columns have names.
+    na_values : tuple of str
+        Texts and numbers that mean a missing value, besides those that always do.
+    keeps_sentinels : bool
+        Numbers such as -999 are values, however far they are from others.
+    """
 
     features: tuple[Feature, ...]
     named: bool
+    na_values: tuple[str, ...] = ()
+    keeps_sentinels: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -75,20 +100,33 @@ class Conversion:
         labels: list[str] = []
         for feature in self.features:
             name = feature.column if self.named else f"x{feature.column}"
-            labels += [f"{name}={word}" for word in feature.words] or [name]
+            coded = [f"{name}={word}" for word in feature.words]
+            labels += coded or [f"{name} {part}" for part in feature.parts] or [name]
         return tuple(labels)
 
     @property
     def opposites(self) -> dict[int, str]:
+<<<<<<< HEAD
         """The word coded as 0, by column number, for columns that hold two words."""
         starts = np.cumsum([0, *(feature.width for feature in self.features)]).tolist()
         pairs = zip(starts, self.features, strict=False)
+=======
+        """The word that 0 stands for in columns of points that hold two words, by their number."""
+        pairs = zip(self.starts, self.features, strict=True)
+>>>>>>> 774de8253ec3b2b9e84433daf8f28fbde49e7efc
         return {start: f.categories[0] for start, f in pairs if f.is_single and f.categories}
+
+    @property
+    def starts(self) -> list[int]:
+        """The first column of points of each feature."""
+        starts: list[int] = np.cumsum([0, *(f.width for f in self.features)]).tolist()
+        return starts[:-1]
 
     @property
     def is_plain(self) -> bool:
         """True if columns are used as they are, so that their names say everything."""
-        simple = all(f.categories is None and f.fill is None for f in self.features)
+        simple = all(replace(f, column="") == _PLAIN for f in self.features)
+        simple = simple and not self.na_values and not self.keeps_sentinels
         numbered = [f.column for f in self.features] == _numbers(len(self.features))
         return simple and (self.named or numbered)
 
@@ -115,14 +153,15 @@ class Conversion:
                 )
             columns = [table.names[i] for i in indices]
         pairs = zip(self.features, columns, strict=True)
-        return Conversion(tuple(replace(f, column=c) for f, c in pairs), table.names is not None)
+        features = tuple(replace(f, column=c) for f, c in pairs)
+        return replace(self, features=features, named=table.names is not None)
 
     def find_columns(self, table: Table) -> tuple[list[int], list[int]]:
         """Return the indices of the columns that are read as numbers, and of those as texts.
 
         Raises `ValueError` with all columns that the table lacks.
         """
-        present = set(table.names or _numbers(table.width))
+        present = {table.label(i) for i in range(table.width)}
         lacking = [f.column for f in self.features if f.column not in present]
         if lacking:
             are, them = ("are", "them") if len(lacking) > 1 else ("is", "it")
@@ -132,29 +171,48 @@ class Conversion:
                 f"missing, and the model was fitted on {them}; the columns are {known}"
             )
         pairs = list(zip(table.find([f.column for f in self.features]), self.features, strict=True))
-        numbers = [i for i, f in pairs if f.categories is None]
-        return numbers, [i for i, f in pairs if f.categories is not None]
+        numbers = [i for i, f in pairs if not f.is_text]
+        return numbers, [i for i, f in pairs if f.is_text]
 
     def to_points(self, batch: TableBatch) -> np.ndarray:
         """Return points (m, d); NaN where a value is missing or a category is not known.
 
         `batch`: the columns of `find_columns`.
         """
-        if not batch.texts:
+        missing, numbers = MISSING_VALUES.union(self.na_values), self.na_numbers
+        if not batch.texts and not numbers and not any(f.sentinels for f in self.features):
             return batch.numbers
-        numbers, texts = iter(batch.numbers.T), iter(batch.texts)
-        return np.column_stack(
-            [
-                next(numbers)
-                if f.categories is None
-                else one_hot(next(texts), f.categories)[:, -f.width :]
-                for f in self.features
-            ]
-        )
+        columns, texts = iter(batch.numbers.T), iter(batch.texts)
+        found = []
+        for f in self.features:
+            if f.categories is not None:
+                found.append(one_hot(next(texts), f.categories, missing)[:, -f.width :])
+                continue
+            values = next(columns) if f.notation is None else f.notation.parse(next(texts), missing)
+            # Parts of a date are no numbers that a file may have for missing ones.
+            if lacking := () if f.parts else (*numbers, *f.sentinels):
+                is_missing = np.isin(values, np.array(lacking, dtype=values.dtype))
+                values = np.where(is_missing, np.nan, values)
+            found.append(values)
+        return np.column_stack(found)
+
+    @property
+    def na_numbers(self) -> tuple[float, ...]:
+        """The numbers among `na_values`."""
+        found = []
+        for value in self.na_values:
+            with suppress(ValueError):
+                found.append(float(value))
+        return tuple(found)
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
-        return {"named": self.named, "features": [asdict(f) for f in self.features]}
+        return {
+            "named": self.named,
+            "na_values": list(self.na_values),
+            "keeps_sentinels": self.keeps_sentinels,
+            "features": [asdict(f) for f in self.features],
+        }
 
     @classmethod
     def from_json(cls, value: Any) -> "Conversion":
@@ -164,12 +222,25 @@ class Conversion:
             for stored in value["features"]:
                 values, fill = stored["categories"], stored["fill"]
                 categories = None if values is None else tuple(map(str, values))
-                known = fill if isinstance(fill, str | None) else float(fill)
+                known: Any = fill
+                if isinstance(fill, list):
+                    known = tuple(map(float, fill))
+                elif not isinstance(fill, str | None):
+                    known = float(fill)
                 single = bool(stored.get("is_single", False)) and len(categories or ()) == 2
-                features.append(Feature(str(stored["column"]), categories, known, single))
-            return cls(tuple(features), bool(value["named"]))
-        except (KeyError, TypeError, ValueError) as error:
+                # Models of 0.2 have no notations.
+                notation = Notation.from_json(stored.get("notation"))
+                sentinels = tuple(map(float, stored.get("sentinels", ())))
+                name = str(stored["column"])
+                features.append(Feature(name, categories, known, single, notation, sentinels))
+            na_values = tuple(map(str, value.get("na_values", ())))
+            keeps = bool(value.get("keeps_sentinels", False))
+            return cls(tuple(features), bool(value["named"]), na_values, keeps)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"found no conversion of columns ({error})") from None
+
+
+_PLAIN = Feature("")
 
 
 def _numbers(count: int) -> list[str]:
@@ -177,118 +248,28 @@ def _numbers(count: int) -> list[str]:
     return [str(i + 1) for i in range(count)]
 
 
-def to_words(texts: np.ndarray) -> np.ndarray:
+def to_words(texts: np.ndarray, missing: Set[str] = MISSING_VALUES) -> np.ndarray:
     """Return texts without spaces around them; None where they mean a missing value."""
     words = ["" if text is None else str(text).strip() for text in texts]
-    return object_array([None if word in MISSING_VALUES else word for word in words])
+    return object_array([None if word in missing else word for word in words])
 
 
+<<<<<<< HEAD
 def one_hot(texts: np.ndarray, categories: Sequence[str]) -> np.ndarray:
     """Return a column of 0 and 1 for each category; NaN for other values."""
+=======
+def one_hot(
+    texts: np.ndarray, categories: Sequence[str], missing: Set[str] = MISSING_VALUES
+) -> np.ndarray:
+    """Return a column of 0 and 1 for each category; NaN for what is none of them."""
+>>>>>>> 774de8253ec3b2b9e84433daf8f28fbde49e7efc
     places = {word: i for i, word in enumerate(categories)}
-    codes = np.array([places.get(word, -1) for word in to_words(texts)], dtype=np.intp)
+    codes = np.array([places.get(word, -1) for word in to_words(texts, missing)], dtype=np.intp)
     known = codes >= 0
     columns = np.zeros((len(texts), len(categories)))
     columns[known, codes[known]] = 1.0
     columns[~known] = np.nan
     return columns
-
-
-def choose_columns(table: Table) -> tuple[Conversion, list[str]]:
-    """Choose the columns by the options of a table; returns notes about those left out.
-
-    Raises `ValueError` for columns that are not there, and if none is left.
-    """
-    wanted, notes = _wanted_columns(table)
-    coded = table.find(table.options.one_hot)
-    table.refuse_duplicates(coded)
-    if table.options.numeric_only:
-        survey = table.survey(_SURVEYED)
-        likely = [i for i in wanted if survey[i].is_numeric]
-        if any(c.numbers + c.n_words + c.missing >= _SURVEYED for c in survey):
-            try:  # reading the rest as numbers is much faster than a survey of all rows
-                deque(table.batches(likely, []), maxlen=0)
-            except ValueError:
-                survey = table.survey()
-        others = [i for i in wanted if not survey[i].is_numeric and i not in coded]
-        wanted = [i for i in wanted if survey[i].is_numeric or i in coded]
-        if others:
-            listed = ", ".join(table.label(i) + survey[i].explain() for i in others)
-            notes.append(f"not numeric and left out: {listed}")
-    _check_choice(table, wanted)
-    found = {i: set[str]() for i in coded}
-    for batch in table.batches([], coded) if coded else ():
-        for words, texts in zip(found.values(), batch.texts, strict=True):
-            words.update(word for word in to_words(texts) if word is not None)
-    for i, words in found.items():
-        if not 0 < len(words) <= _CATEGORIES:
-            label, options = table.label(i), table.options
-            raise ValueError(
-                f"{table.name}: column {label} has {len(words):,} different values, and "
-                f"{options.spell('one_hot')} takes 1 to {_CATEGORIES}; use "
-                f"{options.spell('exclude', (label,))}"
-            )
-    # In alphabetical order: the order of rows must not change the columns of a model.
-    categories = {i: tuple(sorted(words)) for i, words in found.items()}
-    # The second of two columns would be 1 less the first, and count it twice.
-    features = [
-        Feature(table.label(i), categories.get(i), is_single=len(categories.get(i, ())) == 2)
-        for i in wanted
-    ]
-    return Conversion(tuple(features), table.names is not None), notes
-
-
-def choose_by_name(table: Table) -> list[int]:
-    """Choose columns without a look at the rows; raises `ValueError` as `choose_columns` does."""
-    wanted, _ = _wanted_columns(table)
-    _check_choice(table, wanted)
-    return wanted
-
-
-def _wanted_columns(table: Table) -> tuple[list[int], list[str]]:
-    """Return the columns that the options leave, in the order of the options, and notes."""
-    options = table.options
-    left_out = set(table.find(options.exclude))
-    if options.id_column is not None:
-        left_out |= set(table.find([options.id_column]))
-    if options.columns:
-        chosen = table.find(options.columns)
-        chosen += [i for i in table.find(options.one_hot) if i not in chosen]
-        if both := [table.label(i) for i in chosen if i in left_out]:
-            raise ValueError(f"{table.name}: column {both[0]} is chosen and left out; name it once")
-        return chosen, []
-    index = table.index_columns
-    kept = [i for i in range(table.width) if i not in left_out and table.show(i) not in index]
-    # Spreadsheets write columns without a name and without a value: leave them out.
-    unnamed = [i for i in kept if table.names is not None and not table.names[i]]
-    survey = table.survey() if unnamed else []
-    blank = [i for i in unnamed if survey[i].is_empty]
-    if not blank:
-        return kept, []
-    numbers = ", ".join(str(i + 1) for i in blank)
-    return [i for i in kept if i not in blank], [
-        f"column{'s' * (len(blank) > 1)} {numbers} without a name and without values left out"
-    ]
-
-
-def _check_choice(table: Table, wanted: Sequence[int]) -> None:
-    """Raise `ValueError` for a column without a name, one that is there twice, and for none."""
-    names = table.names or ("",)
-    if names[0] and not any(names[1:]) and len(names) > 1:
-        raise ValueError(
-            f"{table.name}: only one column has a name ({names[0]}); is this line a title? "
-            "Remove it"
-        )
-    for i in wanted:
-        if table.names is not None and not table.names[i]:
-            repair = table.options.spell("exclude", (str(i + 1),))
-            raise ValueError(
-                f"{table.name}: column {i + 1} has no name (are these row numbers?); name it, or "
-                f"choose the other columns with {repair}"
-            )
-    table.refuse_duplicates(wanted)
-    if not wanted:
-        raise ValueError(f"{table.name}: no column is left; choose columns of numbers")
 
 
 @dataclass
@@ -305,6 +286,8 @@ class MissingValues:
         Rows so far.
     first : tuple or None
         Row and feature of the first missing value.
+    least, largest : ndarray of shape (d,) or None
+        The ends of the columns in the rows that stay; NaN if all values are missing.
     infinite : tuple or None
         Row, column and value of the first infinite value in a row that stays.
     dropped : list of ndarray
@@ -315,6 +298,8 @@ class MissingValues:
     drop: bool
     n_rows: int = 0
     first: tuple[int, int] | None = None
+    least: np.ndarray | None = None
+    largest: np.ndarray | None = None
     infinite: tuple[int, int, float] | None = None
     dropped: list[np.ndarray] = field(default_factory=list)
 
@@ -328,7 +313,8 @@ class MissingValues:
         for points in parts:
             start = self.n_rows
             self.n_rows += len(points)
-            if not np.isfinite(points).all():
+            finite = bool(np.isfinite(points).all())
+            if not finite:
                 # All columns of a missing category are NaN: the first one tells.
                 missing = np.isnan(points)[:, self._starts]
                 self._counts += missing.sum(axis=0)
@@ -346,7 +332,15 @@ class MissingValues:
                     self.dropped.append(start + np.flatnonzero(rows))
                     points = points[kept]
             if len(points):
+                self._add_ends(points, finite)
                 yield points
+
+    def _add_ends(self, points: np.ndarray, finite: bool) -> None:
+        # Of finite rows in the faster way: `fmin` looks for NaN.
+        least, largest = (np.minimum, np.maximum) if finite else (np.fmin, np.fmax)
+        low, high = least.reduce(points, axis=0), largest.reduce(points, axis=0)
+        self.least = low if self.least is None else np.fmin(self.least, low)
+        self.largest = high if self.largest is None else np.fmax(self.largest, high)
 
     @property
     def summary(self) -> str:
@@ -392,11 +386,11 @@ class MissingValues:
 def refuse_unknown_words(table: Table, conversion: Conversion) -> None:
     """Raise `ValueError` at the first word that is neither a category nor missing."""
     coded = [f for f in conversion.features if f.categories is not None]
-    n_rows = 0
-    for batch in table.batches([], conversion.find_columns(table)[1]) if coded else ():
+    columns, n_rows = table.find([f.column for f in coded]), 0
+    for batch in table.batches([], columns) if coded else ():
         for feature, texts in zip(coded, batch.texts, strict=True):
             known = feature.categories or ()
-            for row, word in enumerate(to_words(texts)):
+            for row, word in enumerate(to_words(texts, table.options.missing_values)):
                 if word is not None and word not in known:
                     raise ValueError(
                         f"{table.name}: {table.locate(n_rows + row)}, column {feature.column}: "
@@ -420,8 +414,10 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
     for feature in conversion.features:
         columns = points[:, start : start + feature.width]
         start += feature.width
-        fill: float | str
-        if feature.categories is None:
+        fill: float | str | tuple[float, ...]
+        if feature.parts:
+            fill = tuple(np.nanmedian(columns, axis=0).tolist())
+        elif feature.categories is None:
             present = columns[~np.isnan(columns)]
             if not len(present):
                 raise ValueError(
@@ -431,13 +427,13 @@ def find_fills(name: str, points: np.ndarray, conversion: Conversion) -> Convers
         else:
             fill = feature.read_word(np.nanmean(columns, axis=0).tolist())
         features.append(replace(feature, fill=fill))
-    return Conversion(tuple(features), conversion.named)
+    return replace(conversion, features=tuple(features))
 
 
 def fill_missing(points: np.ndarray, conversion: Conversion) -> np.ndarray:
     """Return a copy of the points with the fills in place of NaN. Every feature must have one."""
     parts: list[Any] = [
-        [f.fill] if f.categories is None else [word == f.fill for word in f.words]
+        [word == f.fill for word in f.words] if f.categories is not None else np.ravel([f.fill])
         for f in conversion.features
     ]
     fills = np.concatenate(parts).astype(points.dtype)

@@ -11,14 +11,15 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from lloydformer.data.notations import MISSING_WORDS, reads_as_number
 from lloydformer.data.table import list_names
-from lloydformer.data.table_options import TableOptions
+from lloydformer.data.table_options import MISSING_VALUES, TableOptions
 from lloydformer.data.text_file import TextFile
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
@@ -31,12 +32,6 @@ _DECODED = 1 << 24
 # tried on them in Python; a separator that is wrong differs in the first records already.
 _SAMPLE = 1 << 18
 _RECORDS = 500
-# Texts that mean a missing value: those of pandas, some others, and errors of spreadsheets.
-_MISSING = (
-    "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
-)
-_OTHERS = "none ? - -- NaT #DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL!"
-MISSING_VALUES = frozenset(["", "#N/A N/A", *_MISSING.split(), *_OTHERS.split()])
 # A number with a decimal comma; and one that may be thousands as well, as 1.234 or 1,234.
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}[.,]\d{3}\s*")
@@ -49,14 +44,14 @@ _BELOW = 200
 _FORMULA_SIGNS = "=+\\-@\t\r\n＝＋－＠"
 
 
-def parse_number(text: str, decimal: str) -> float:
+def parse_number(text: str, decimal: str, missing: Set[str] = MISSING_VALUES) -> float:
     """Return the number of a text, NaN if it is missing; raises `ValueError` for words.
 
     >>> parse_number("1,5", ","), parse_number(" 2e3", "."), parse_number("NA", ".")
     (1.5, 2000.0, nan)
     """
     text = text.strip()
-    if text in MISSING_VALUES:
+    if text in missing:
         return math.nan
     if "_" in text or (decimal == "," and "." in text):  # Python would read 1_000
         raise ValueError(text)
@@ -74,14 +69,31 @@ def is_number(text: str, decimal: str = ".") -> bool:
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """Separator, decimal point and encoding of a text.
+    """How a text is written.
 
-    `notes`: what was detected and is not the default, in words.
+    Attributes
+    ----------
+    sep, decimal, encoding : str
+        Separator, decimal point and encoding.
+    comment : str
+        The sign at which a comment begins; "" for none.
+    inline : bool
+        Comments may follow values, and are not only lines of their own.
+    names : tuple of str or None
+        Names of the columns, if they are in a comment above the first row.
+    names_line : int
+        The line of that comment.
+    notes : tuple of str
+        What was detected and is not the default, in words.
     """
 
     sep: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
+    comment: str = ""
+    inline: bool = False
+    names: tuple[str, ...] | None = None
+    names_line: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -97,9 +109,21 @@ def detect_format(text_file: TextFile, options: TableOptions, default: str) -> C
     if len(raw) > sample:  # whole lines only
         end = max(text.rfind("\n"), text.rfind("\r"))
         text = text[: end + 1] if end >= 0 else text
-    sep = options.separator or detect_separator(text, default)
-    rows = _first_records(text, sep)[1:]
-    decimal = options.decimal or detect_decimal(text_file.name, rows, sep, options)
+    # Empty lines in place of those that are left out: lines keep their numbers.
+    lines = list(leave_out_lines(io.StringIO(text, newline=""), options))
+    comment = options.comment or detect_comment(lines, options, default)
+    names, names_line = None, 0
+    if comment:
+        inline = options.comment is not None
+        rest = "".join(leave_out_comments(lines, comment, inline=inline))
+        sep = options.separator or detect_separator(rest, default)
+        if not inline and options.header is not False:
+            names, names_line = read_commented_names(lines, rest, sep, comment)
+    else:
+        rest = "".join(lines)
+        sep = options.separator or detect_separator(rest, default)
+    rows = _first_records(rest, sep)[0 if names else 1 :]
+    decimal = options.decimal_point or detect_decimal(text_file.name, rows, sep, options)
     notes = []
     if encoding in _ENCODINGS:
         notes.append(f"{_ENCODINGS[encoding]} text")
@@ -107,8 +131,84 @@ def detect_format(text_file: TextFile, options: TableOptions, default: str) -> C
         notes.append(f"{SEPARATORS[sep]} between values")
     if decimal == ",":
         notes.append("decimal commas")
-    all_given = None not in (options.sep, options.decimal, options.encoding)
-    return CsvFormat(sep, decimal, encoding, () if all_given else tuple(notes))
+    if None not in (options.sep, options.decimal_point, options.encoding):
+        notes = []
+    if comment and options.comment is None:
+        more = f", the last one with the names ({list_names(names, 6)})" if names else ""
+        notes.append(f"lines of comments ({comment}){more}")
+    inline = options.comment is not None
+    return CsvFormat(sep, decimal, encoding, comment, inline, names, names_line, tuple(notes))
+
+
+def leave_out_lines(lines: Iterable[str], options: TableOptions) -> Iterable[str]:
+    """Return lines, empty where they are to be skipped."""
+    if not options.skipped:
+        return lines
+    return ("\n" if options.skips(number) else line for number, line in enumerate(lines, start=1))
+
+
+def leave_out_comments(lines: Iterable[str], comment: str, inline: bool) -> Iterator[str]:
+    """Yield lines without comments; a line that is one becomes empty."""
+    quotes = 0
+    for line in lines:
+        if comment in line and quotes % 2 == 0:
+            if line.lstrip().startswith(comment):
+                yield "\n"
+                continue
+            place = line.find(comment)
+            while inline and place >= 0:
+                if line.count('"', 0, place) % 2 == 0:
+                    line = line[:place].rstrip() + "\n"
+                place = line.find(comment, place + 1)
+        quotes += line.count('"')
+        yield line
+
+
+def detect_comment(lines: Sequence[str], options: TableOptions, default: str) -> str:
+    """Return "#" if lines that begin with it are comments, else "".
+
+    They are if they come first, or if they have another number of values than the others. A first
+    line as `#id,age` has names.
+    """
+    filled = [line for line in lines if line.strip()]
+    marked = [line for line in filled if line.lstrip().startswith("#")]
+    if not marked or len(marked) == len(filled):
+        return ""
+    rest = "".join(line for line in filled if not line.lstrip().startswith("#"))
+    sep = options.separator or detect_separator(rest, default)
+    records = _first_records(rest, sep)
+    width = Counter(map(len, records)).most_common(1)[0][0] if records else 1
+    alike = [line for line in marked if _count_values(line, sep) == width]
+    if filled[0] is marked[0]:
+        is_header = len(marked) == 1 and alike and re.match(r"\s*#\S", marked[0])
+        return "" if is_header else "#"
+    return "" if alike else "#"
+
+
+def _count_values(line: str, sep: str) -> int:
+    return sum(map(len, _first_records(line, sep)))
+
+
+def read_commented_names(
+    lines: Sequence[str], rest: str, sep: str, comment: str
+) -> tuple[tuple[str, ...] | None, int]:
+    """Return the names in the last comment above the first row, and its line.
+
+    `numpy.savetxt` writes them so. There are none if the first row has words itself, or another
+    number of values.
+    """
+    first = _first_records(rest, sep)[:1]
+    marked = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.lstrip().startswith(comment):
+            break
+        marked = number if line.strip() else marked
+    if not marked or not first or not any(map(reads_as_number, first[0])):
+        return None, 0
+    fields = _first_records(lines[marked - 1].strip().lstrip(comment).strip() + "\n", sep)
+    names = tuple(field.strip() for field in fields[0]) if fields else ()
+    words = all(name and not reads_as_number(name) for name in names)
+    return (names, marked) if words and len(names) == len(first[0]) else (None, 0)
 
 
 def detect_encoding(name: str, raw: bytes, options: TableOptions) -> str:
@@ -176,7 +276,8 @@ def detect_decimal(
         first = points[0].strip()
         raise ValueError(
             f"{name}: found {first!r}, which may be {first} or {first.replace('.', '')}; pass "
-            f"{options.spell('decimal', '.')} for the former, or remove the points in thousands"
+            f"{options.spell('decimal', '.')} for the former, or {options.spell('thousands', '.')} "
+            "for the latter"
         )
     certain = not all(map(_THOUSANDS.fullmatch, commas))  # 1,5 is no number of thousands
     return "," if commas and not points and certain else "."
@@ -188,11 +289,30 @@ Record = tuple[int, int, list[str]]
 
 @dataclass(frozen=True)
 class TableHeader:
-    """The width of the first record, the line at which it ends, and the names, if it has them."""
+    """The columns of a table of records.
+
+    Attributes
+    ----------
+    width : int
+        The number of values in a record.
+    lines : int
+        Lines at the beginning that are no rows: to the end of the names, or of units below them.
+    names : tuple of str or None
+        Names of the columns.
+    units : tuple of str
+        A line of units below the names, if there is one.
+    """
 
     width: int
     lines: int
     names: tuple[str, ...] | None
+    units: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was detected, in words."""
+        words = [unit for unit in self.units if unit]
+        return [f"line {self.lines} as units ({list_names(words, 6)})"] if words else []
 
 
 def read_header(
@@ -209,20 +329,82 @@ def read_header(
     _, line, values = first
     fields = tuple(field.strip() for field in values)
     names = tuple(unescape_formula(field) for field in fields)
+    below: list[Record] = []
+    with suppress(ValueError):  # a damaged record is an error only if it is read
+        below += islice(records, _BELOW)
+    refuse_title(name, first, below, options)
+    same = [row for _, _, row in below if len(row) == len(fields)]
     header = options.header
     if header is None and options.expected and set(options.expected) <= set(names):
         header = True
     if header is None:
-        below: list[list[str]] = []
-        with suppress(ValueError):  # a damaged record is an error only if it is read
-            below += (row for _, _, row in islice(records, _BELOW) if len(row) == len(fields))
-        header = is_header(fields, list(zip(*below, strict=True)), decimal)
+        header = is_header(fields, list(zip(*same, strict=True)), decimal)
     if header is None:
         raise ValueError(
             f"{name}: line {line} ({list_names(fields, 6)}) may be names or a row; pass "
             f"{options.spell('header', True)} or {options.spell('header', False)}"
         )
-    return TableHeader(len(fields), line, names if header else None)
+    if not header:
+        # Lines that are skipped before the first row; a comment has no row before it, too.
+        return TableHeader(len(fields), first[0] - 1, None)
+    if is_unit_row(same) and same[0] is below[0][2]:
+        units = tuple(field.strip() for field in same[0])
+        return TableHeader(len(fields), below[0][1], names, units)
+    return TableHeader(len(fields), line, names)
+
+
+def refuse_title(name: str, first: Record, below: Sequence[Record], options: TableOptions) -> None:
+    """Raise `ValueError` if the first record is a title: most others have more values."""
+    start, line, values = first
+    widths = Counter(len(row) for _, _, row in below)
+    width, count = widths.most_common(1)[0] if widths else (0, 0)
+    narrow = len(values) < width and count > len(below) / 2
+    # In a spreadsheet all rows have the same width, and a title is one value in it.
+    title = values[0].strip()
+    alone = len(values) > 1 and title != "" and not any(map(str.strip, values[1:]))
+    if not (narrow or alone) or reads_as_number(title):
+        return
+    rows = (record for record in below if len(record[2]) == width)
+    found = next((r for r in rows if sum(map(bool, map(str.strip, r[2]))) > 1), None)
+    if found is None:
+        return
+    begin, _, row = found
+    lines = (
+        f"line {start} is a title"
+        if begin - start == 1
+        else (f"lines {start} to {begin - 1} are a title")
+    )
+    words = f"found {len(row)} values for {len(values)} columns"
+    if alone and not narrow:
+        words = f"only one column has a name ({title[:40]}) in line {line}"
+    where = f"line {begin}: " if narrow else ""
+    repair = "remove it"
+    if not options.on_workers:
+        repair = f"pass {options.spell('skip_rows', begin - 1)}"
+    raise ValueError(
+        f"{name}: {where}{words}; if {lines}, {repair}; else "
+        "give every row the same number of columns, and every column a name"
+    )
+
+
+def is_unit_row(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if the first row has words, or nothing, in all columns of numbers."""
+    if len(rows) < 2 or all(map(reads_as_number, rows[0])):
+        return False
+    columns = list(zip(*rows, strict=True))
+    # Most tables end here, before all of their values are looked at.
+    if any(reads_as_number(first) and reads_as_number(second) for first, second, *_ in columns):
+        return False
+    found = False
+    for unit, *values in columns:
+        filled = [v for v in map(str.strip, values) if v.lower() not in MISSING_WORDS and v]
+        if not filled or not all(map(reads_as_number, filled)):
+            continue
+        unit = unit.strip()
+        if unit[:1].isdigit() or reads_as_number(unit):
+            return False
+        found |= unit != "" and unit.lower() not in MISSING_WORDS  # - has no unit
+    return found
 
 
 def is_header(fields: Sequence[str], columns: Sequence[Sequence[str]], decimal: str) -> bool | None:

@@ -8,7 +8,7 @@ import csv
 import io
 import re
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from lloydformer.data.csv_format import (
-    MISSING_VALUES,
     CsvFormat,
     Record,
     TableHeader,
     csv_reader,
     detect_format,
     is_number,
+    leave_out_comments,
+    leave_out_lines,
     parse_number,
     read_header,
 )
@@ -44,9 +45,11 @@ _BLOCK = 1 << 24
 _LONGEST = 1 << 26
 # Characters that are read at a time in search of the end of a quote; bounds memory.
 _PART = 1 << 16
+# Bytes that are searched for comments at a time; bounds memory.
+_SEARCHED = 1 << 22
 # Rows in which columns of words are looked for before all rows are. Most files with words have them
 # from the first row on, and a survey of all rows in Python takes long.
-_SURVEYED = 200_000
+_FIRST, _SURVEYED = 1000, 200_000
 
 
 class RecordTable(Table):
@@ -80,15 +83,15 @@ class RecordTable(Table):
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each row with its line; raises `ValueError` for a row with more or fewer values."""
         for first, last, fields in self.records():
-            if self.names is not None and last <= self.header.lines:
+            if last <= self.header.lines:
                 continue
             if len(fields) != self.width:
-                # A first line with one value above a row of several is likely a title.
-                titled = self.width == 1 and first == self.header.lines + 1 > 1
-                title = f" (is line {self.header.lines} a title? Remove it)" if titled else ""
+                more = ""
+                if fields[0].lstrip().startswith("#") and not self.options.on_workers:
+                    more = f"; if it is a comment, pass {self.options.spell('comment', '#')}"
                 raise ValueError(
                     f"{self.name}: line {first}: found {len(fields)} values for {self.width} "
-                    f"columns; give every row the same number of columns{title}"
+                    f"columns; give every row the same number of columns{more}"
                 )
             yield first, fields
 
@@ -96,11 +99,12 @@ class RecordTable(Table):
         self, numbers: Sequence[int], texts: Sequence[int], skip: int = 0
     ) -> Iterator[TableBatch]:
         """Read columns in Python; `skip`: rows that are left out at the beginning."""
-        rows = islice(self.rows(), skip, None)
+        rows, missing = islice(self.rows(), skip, None), self.options.missing_values
         while part := list(islice(rows, _ROWS)):
             try:
                 parsed = [
-                    [parse_number(fields[i], self.decimal) for i in numbers] for _, fields in part
+                    [parse_number(fields[i], self.decimal, missing) for i in numbers]
+                    for _, fields in part
                 ]
             except ValueError:
                 self.explain_words(numbers)
@@ -117,14 +121,16 @@ class RecordTable(Table):
 
     def survey(self, n_rows: int | None = None) -> list[ColumnSurvey]:
         found = [ColumnSurvey() for _ in range(self.width)]
+        missing = self.options.missing_values
         for line, fields in islice(self.rows(), n_rows):
             for column, text in zip(found, fields, strict=True):
-                if is_number(text, self.decimal):
-                    column.numbers += 1
-                elif text.strip() in MISSING_VALUES:
+                word = text.strip()
+                if word in missing:
                     column.missing += 1
+                elif is_number(word, self.decimal):
+                    column.numbers += 1
                 else:
-                    column.add_word(text.strip(), f"line {line}")
+                    column.add_word(word, f"line {line}")
         return found
 
     def locate(self, row: int) -> str:
@@ -133,7 +139,9 @@ class RecordTable(Table):
 
     def explain_words(self, wanted: Sequence[int]) -> None:
         """Raise `ValueError` if a wanted column holds words; all rows are read only if need be."""
-        for n_rows in (_SURVEYED, None):
+        # Where texts may become numbers, the first rows are enough to begin with.
+        few = () if self.options.on_workers else (_FIRST,)
+        for n_rows in (*few, _SURVEYED, None):
             self.refuse_words(wanted, self.survey(n_rows))
 
 
@@ -143,7 +151,10 @@ def open_csv(text: TextFile, options: TableOptions, kind: str) -> "CsvTable":
     `kind`: the ending of the file's name, which suggests a separator.
     """
     csv_format = detect_format(text, options, "\t" if kind in (".tsv", ".tab") else ",")
-    with closing(csv_records(text, csv_format)) as records:
+    if csv_format.names is not None:
+        header = TableHeader(len(csv_format.names), csv_format.names_line, csv_format.names)
+        return CsvTable(text, csv_format, header, options)
+    with closing(csv_records(text, csv_format, options)) as records:
         header = read_header(text.name, records, csv_format.decimal, options)
     return CsvTable(text, csv_format, header, options)
 
@@ -154,12 +165,13 @@ class CsvTable(RecordTable):
     def __init__(
         self, text: TextFile, csv_format: CsvFormat, header: TableHeader, options: TableOptions
     ) -> None:
-        records = partial(csv_records, text, csv_format)
+        records = partial(csv_records, text, csv_format, options)
         super().__init__(text.name, header, csv_format.decimal, options, records)
         self.text, self.csv_format = text, csv_format
-        if csv_format.notes:
-            more = " (--sep, --decimal and --encoding change that)" if options.shell else ""
-            self.notes = [f"{self.name}: recognised {', '.join(csv_format.notes)}{more}"]
+        if words := [*csv_format.notes, *header.notes]:
+            changed = " (--sep, --decimal and --encoding change that)" if csv_format.notes else ""
+            more = changed if options.shell else ""
+            self.notes = [f"{self.name}: recognised {', '.join(words)}{more}"]
         # A float64 and its separator take at most 25 bytes, so that rows of numbers fit.
         self._block = max(_BLOCK, 64 * self.width)
 
@@ -208,24 +220,27 @@ class CsvTable(RecordTable):
         # Threads of pyarrow read ahead, and must not call Python: one that did so after an error,
         # while the interpreter ends, would abort the process. So pyarrow gets a file, or memory.
         lent, plain = memoryview(b""), self.text.is_plain and is_utf8(self.csv_format.encoding)
-        if isinstance(self.text.source, Path) and plain:
+        lacks_lines = self._lacks_lines()
+        if isinstance(self.text.source, Path) and plain and not lacks_lines:
             file = arrow.OSFile(str(self.text.source))
         else:
-            lent = memoryview(self.text.to_utf8(self.csv_format.encoding))
+            encoding = self.csv_format.encoding
+            lines = (self._remaining_lines(),) if lacks_lines else ()
+            lent = memoryview(self.text.to_utf8(encoding, *lines))
             file = arrow.BufferReader(lent)
         labels = [str(i) for i in range(self.width)]
         types = {labels[i]: arrow.float64() for i in numbers}
         types |= {labels[i]: arrow.string() for i in texts}
         read = arrow.csv.ReadOptions(
             column_names=labels,
-            skip_rows=self.header.lines if self.names else 0,
+            skip_rows=self.header.lines,
             block_size=self._block,
         )
         parse = arrow.csv.ParseOptions(delimiter=self.csv_format.sep, newlines_in_values=True)
         convert = arrow.csv.ConvertOptions(
             column_types=types,
             include_columns=[labels[i] for i in (*numbers, *texts)],
-            null_values=list(MISSING_VALUES),
+            null_values=list(self.options.missing_values),
             decimal_point=self.decimal,
         )
         try:
@@ -233,6 +248,45 @@ class CsvTable(RecordTable):
         finally:
             del file  # it has the memory, too
             _take_back(lent)
+
+    def _lacks_lines(self) -> bool:
+        """Return True if lines after the header are left out, which pyarrow would read."""
+        if any(lines.stop - 1 > self.header.lines for lines in self.options.skipped):
+            return True
+        comment = self.csv_format.comment.encode(
+            self.csv_format.encoding.replace("utf-16", "utf-8")
+        )
+        if not comment:
+            return False
+        with self.text.open() as raw:  # a search, which is much faster than a copy of the lines
+            for _ in range(self.header.lines):
+                raw.readline()
+            return any(comment in part for part in iter(partial(raw.read, _SEARCHED), b""))
+
+    def _remaining_lines(self) -> Iterator[str]:
+        """Yield all lines of the text, empty where they are left out."""
+        with self.text.open() as raw:
+            file = open_text(raw, self.csv_format.encoding)
+            try:
+                yield from remaining_lines(file, self.csv_format, self.options)
+            finally:
+                file.detach()
+
+
+def open_text(raw: Any, encoding: str) -> io.TextIOWrapper:
+    """Open bytes as a text; those that are not text in this encoding become surrogates."""
+    encoding = "utf-8-sig" if is_utf8(encoding) else encoding
+    return io.TextIOWrapper(raw, encoding, "surrogateescape", newline="")
+
+
+def remaining_lines(
+    lines: Iterable[str], csv_format: CsvFormat, options: TableOptions
+) -> Iterable[str]:
+    """Return lines, empty where they are skipped or comments."""
+    lines = leave_out_lines(lines, options)
+    if not csv_format.comment:
+        return lines
+    return leave_out_comments(lines, csv_format.comment, inline=csv_format.inline)
 
 
 def _take_back(lent: memoryview) -> None:
@@ -251,7 +305,9 @@ def _take_back(lent: memoryview) -> None:
     return None
 
 
-def csv_records(text: TextFile, csv_format: CsvFormat) -> Generator[Record]:
+def csv_records(
+    text: TextFile, csv_format: CsvFormat, options: TableOptions | None = None
+) -> Generator[Record]:
     """Yield each record that is not blank: its first line, its last line, its fields.
 
     Bytes that are not text in this encoding become surrogates. Raises `ValueError`, with the line
@@ -273,9 +329,8 @@ def csv_records(text: TextFile, csv_format: CsvFormat) -> Generator[Record]:
             yield line
 
     with text.open() as raw:
-        encoding = "utf-8-sig" if is_utf8(csv_format.encoding) else csv_format.encoding
-        file = io.TextIOWrapper(raw, encoding, "surrogateescape", newline="")
-        lines, line = read_lines(file), 1
+        file = open_text(raw, csv_format.encoding)
+        lines, line = remaining_lines(read_lines(file), csv_format, options or TableOptions()), 1
         reader = csv_reader(lines, csv_format.sep)
         try:
             for row in reader:

@@ -238,7 +238,7 @@ class RemoteText(RemoteFile):
         table = open_csv(beginning, options, _url_kind(self.url))
         header = TypedTable(self.url, table.names, table.width, options)
         skip, lines = 0, table.header.lines
-        if table.names is not None:
+        if lines:
             skip = ends[lines - 1] if lines <= len(ends) else len(begin)
         # Ranges are cut at "\n"; a text with other ends of lines or a compressed one is one range.
         if b"\n" not in begin or not text.is_plain:

@@ -5,25 +5,31 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from lloydformer.data.array_api import tensor_from_numpy
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.column_choice import (
+    SURVEYED,
+    adapt_notations,
+    add_notations,
+    choose_columns,
+)
 from lloydformer.data.column_scales import Scale
 from lloydformer.data.column_statistics import Scaling, fit_scaling
 from lloydformer.data.conversion import (
     ROWS,
     Conversion,
     MissingValues,
-    choose_columns,
     fill_missing,
     find_fills,
     refuse_unknown_words,
 )
 from lloydformer.data.csv_table import open_csv
 from lloydformer.data.mapped_files import concatenate
+from lloydformer.data.notation_choice import describe_conversions
 from lloydformer.data.numpy_files import map_npy, read_npz
 from lloydformer.data.openml import read_openml
 from lloydformer.data.paths import (
@@ -36,9 +42,17 @@ from lloydformer.data.paths import (
     resolve_path,
 )
 from lloydformer.data.scale_choice import Choice
+from lloydformer.data.sentinels import DATES, NUMBERS, FoundSentinel, find_sentinels
 from lloydformer.data.spreadsheets import open_sheet
-from lloydformer.data.table import ColumnSurvey, Table, TableBatch, object_array
-from lloydformer.data.table_options import Missing, TableOptions
+from lloydformer.data.table import (
+    ColumnSurvey,
+    NotNumericError,
+    Table,
+    TableBatch,
+    list_names,
+    object_array,
+)
+from lloydformer.data.table_options import Missing, Sentinels, TableOptions
 from lloydformer.data.text_file import TextFile
 from lloydformer.data.typed_tables import ArrayTable, FrameTable, open_arrow, open_parquet
 from lloydformer.data.unusable import refuse_lazy
@@ -57,6 +71,13 @@ def open(
     decimal: str | None = None,
     encoding: str | None = None,
     header: bool | None = None,
+    thousands: str | None = None,
+    dates: Literal["days", "parts", "drop"] | None = None,
+    date_order: Literal["dmy", "mdy"] | None = None,
+    na_values: Sequence[str | float] = (),
+    skip_rows: int | str | None = None,
+    comment: str | None = None,
+    sentinels: Sentinels | None = None,
 ) -> TensorBlocks:
     """Open points that every estimator's `fit` and `predict` accept.
 
@@ -75,7 +96,7 @@ def open(
         with its version and hash. If the environment variable LLOYDFORMER_DATA names a folder with
         NAME.npz, that is used in place of OpenML; nothing else uses the network.
     columns : sequence of str or None, default=None
-        Columns to use: names, or numbers counted from 1 if columns have no names. None for all.
+        Columns to use: names, or numbers counted from 1. None for all.
     scale : {"auto", "standard", "minmax", "robust", "log", "rank", "clip"} or None, default=None
         Scale the columns as `lloydformer.Scaler` does; with "auto" each by the method that suits
         it, and columns of `one_hot` so that they weigh together as one column. The scaling is
@@ -96,6 +117,26 @@ def open(
     header : bool or None, default=None
         Whether the first line of a text has the names of the columns. None stands for yes if it
         holds words, no if it holds numbers; a line that may be either is an error.
+    thousands : {",", ".", " ", "'"} or None, default=None
+        The mark between thousands in columns of numbers such as 1,234, which would be 1.234 with a
+        decimal comma. None raises an error for such columns.
+    dates : {"days", "parts", "drop"} or None, default=None
+        What a column of dates or times becomes: days since 1970-01-01 (of times, parts of a day),
+        or a column for each of year, month, day, weekday (1 is Monday) and hour, or nothing. None
+        raises an error if there is one.
+    date_order : {"dmy", "mdy"} or None, default=None
+        The order of dates such as 03/04/2024. None raises an error if that matters.
+    na_values : sequence of str or float, default=()
+        More texts and numbers that mean a missing value.
+    skip_rows : int, str or None, default=None
+        Lines of a text or a sheet to leave out: the first `skip_rows`, or "2:2,5:7" for line 2 and
+        lines 5 to 7, counted from 1.
+    comment : str or None, default=None
+        The character at which comments begin in a text. None stands for lines that begin with #, if
+        they come first or have another number of values.
+    sentinels : {"missing", "keep"} or None, default=None
+        What repeated numbers such as -999 are that are far from all others: missing values, or
+        values. None raises an error if there are some.
 
     Returns
     -------
@@ -134,6 +175,13 @@ def open(
         decimal=decimal,
         encoding=encoding,
         header=header,
+        thousands=thousands,
+        dates=dates,
+        date_order=date_order,
+        na_values=tuple(map(str, na_values)),
+        skip_rows=None if skip_rows is None else str(skip_rows),
+        comment=comment,
+        sentinels=sentinels,
     )
     opened = convert(_open_source(source, options))
     return to_blocks(opened, None if scale is None else scale_columns(opened, scale))
@@ -141,9 +189,8 @@ def open(
 
 def scale_columns(opened: "OpenedTable", scale: Scale) -> Scaling:
     """Compute the scaling of an opened table; the columns of a column of words weigh as one."""
-    widths = [feature.width for feature in opened.conversion.features]
-    starts = np.cumsum([0, *widths[:-1]]).tolist()
-    words = [(start, width) for start, width in zip(starts, widths, strict=True) if width > 1]
+    features = zip(opened.conversion.starts, opened.conversion.features, strict=True)
+    words = [(start, f.width) for start, f in features if f.categories and f.width > 1]
     return fit_scaling(tensor_from_numpy(opened.points), scale, words)
 
 
@@ -234,7 +281,11 @@ def open_table(
     `conversion`: that of a fit, to be applied again; by default it is chosen by the options.
     """
     if conversion is not None:
-        options = replace(options, expected=tuple(f.column for f in conversion.features))
+        options = replace(
+            options,
+            expected=tuple(f.column for f in conversion.features),
+            na_values=tuple(dict.fromkeys((*conversion.na_values, *options.na_values))),
+        )
     return convert(_open_source(name, options), conversion)
 
 
@@ -344,13 +395,32 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
     """
     known, policy, notes = conversion is not None, table.options.missing, [*table.notes]
     if conversion is None:
-        conversion, more = choose_columns(table)
+        conversion, more, converted = choose_columns(table)
         notes += [f"{table.name}: {note}" for note in more]
     else:
         conversion = conversion.fit_to_table(table)
+        conversion, converted = adapt_notations(table, conversion)
+        keeps = conversion.keeps_sentinels or table.options.sentinels == "keep"
+        conversion = replace(conversion, na_values=table.options.na_values, keeps_sentinels=keeps)
         if policy == "median":
             refuse_unknown_words(table, conversion)
-    points, missing = _read_points(table, conversion, drop=policy == "drop")
+    for n_rows in (SURVEYED, None):
+        try:
+            points, missing = _read_points(table, conversion, drop=policy == "drop")
+            break
+        except NotNumericError:  # not all columns are plain numbers
+            conversion, more_converted = add_notations(table, conversion, n_rows, known)
+            converted |= more_converted
+    else:
+        points, missing = _read_points(table, conversion, drop=policy == "drop")
+    if found := _find_sentinels(points, missing, conversion):
+        conversion = _leave_out_sentinels(table, conversion, found)
+        for name, words in _describe_sentinels(conversion, found).items():
+            said = [converted[name]] if name in converted else []
+            converted[name] = ", ".join([*said, f"missing: {words}"])
+        points, missing = _read_points(table, conversion, drop=policy == "drop")
+    if converted:
+        _add_conversions(table, notes, describe_conversions(converted))
     missing.refuse(table, known)
     if len(points) == 0 and missing.first is None:
         raise ValueError(f"{table.name}: found no rows; points are rows of numbers")
@@ -388,6 +458,8 @@ def _read_points(
 ) -> tuple[np.ndarray, MissingValues]:
     numbers, texts = conversion.find_columns(table)
     whole = table.whole(numbers) if isinstance(table, ArrayTable) else None
+    if conversion.na_numbers or any(feature.sentinels for feature in conversion.features):
+        whole = None
     missing = MissingValues(conversion, drop)
     if whole is not None:  # an array without missing values stays where it is
         deque(missing.filter(whole[i : i + ROWS] for i in range(0, len(whole), ROWS)), maxlen=0)
@@ -396,3 +468,70 @@ def _read_points(
         missing = MissingValues(conversion, drop)
     batches = map(conversion.to_points, table.batches(numbers, texts))
     return concatenate(missing.filter(batches)), missing
+
+
+def _add_conversions(table: Table, notes: list[str], words: str) -> None:
+    """Say what was converted, in the note on what was recognised if there is one."""
+    for i, note in enumerate(notes):
+        if note.startswith(f"{table.name}: recognised "):
+            notes[i] = f"{note}; converted: {words}"
+            return
+    notes.insert(0, f"{table.name}: converted: {words}")
+
+
+def _find_sentinels(
+    points: np.ndarray, missing: MissingValues, conversion: Conversion
+) -> list[FoundSentinel]:
+    """Return numbers that may stand for missing values."""
+    if conversion.keeps_sentinels or missing.least is None or missing.largest is None:
+        return []
+    kinds: dict[str, list[int]] = {"number": [], "date": []}
+    for start, feature in zip(conversion.starts, conversion.features, strict=True):
+        kind = "number" if feature.notation is None else feature.notation.kind
+        if feature.categories is None and not feature.parts and kind in kinds:
+            kinds[kind].append(start)
+    ends = missing.least, missing.largest
+    return [
+        *find_sentinels(points, ends, kinds["number"], NUMBERS),
+        *find_sentinels(points, ends, kinds["date"], DATES),
+    ]
+
+
+def _leave_out_sentinels(
+    table: Table, conversion: Conversion, found: list[FoundSentinel]
+) -> Conversion:
+    """Return the conversion with these sentinels; raises `ValueError` if the user must decide."""
+    words = _describe_sentinels(conversion, found)
+    if table.options.sentinels != "missing":
+        spell = table.options.spell
+        listed = [f"{name} has {text}" for name, text in words.items()]
+        raise ValueError(
+            f"{table.name}: {list_names(listed, 4)}, far from all other values; pass "
+            f"{spell('sentinels', 'missing')} if that means a missing value (with "
+            f"{spell('missing', 'drop')} or {spell('missing', 'median')}), or "
+            f"{spell('sentinels', 'keep')} if it is a value"
+        )
+    own: dict[int, tuple[float, ...]] = {}
+    for sentinel in found:
+        own[sentinel.column] = (*own.get(sentinel.column, ()), sentinel.value)
+    features = (
+        replace(f, sentinels=(*f.sentinels, *own[start])) if start in own else f
+        for start, f in zip(conversion.starts, conversion.features, strict=True)
+    )
+    return replace(conversion, features=tuple(features))
+
+
+def _describe_sentinels(conversion: Conversion, found: list[FoundSentinel]) -> dict[str, str]:
+    """Return the sentinels of each column in words, by its name."""
+    words: dict[str, list[str]] = {}
+    for each in found:
+        feature = conversion.features[conversion.starts.index(each.column)]
+        show = f"{each.value:g}" if abs(each.value) >= 1e16 else f"{each.value:.10g}"
+        rest = f"others {each.least:.4g} to {each.largest:.4g}"
+        if feature.notation is not None and feature.notation.is_date:
+            days = (each.value, each.least, each.largest)
+            show, least, largest = (str(np.datetime64(int(day), "D")) for day in days)
+            rest = f"others {least} to {largest}"
+        text = f"{show} in {each.count:,} row{'s' * (each.count > 1)} ({rest})"
+        words.setdefault(feature.column, []).append(text)
+    return {name: " and ".join(texts) for name, texts in words.items()}

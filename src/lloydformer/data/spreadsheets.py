@@ -55,7 +55,11 @@ def open_sheet(path: Path, options: TableOptions) -> RecordTable:
                 f"{path}: {options.spell('sheet')}: found {title!r}; there are {known}"
             )
         sheet = next(iter(sheets.values())) if title is None else sheets[title]
-        rows = _read_rows(path, sheet)
+        rows = [
+            (line, texts)
+            for line, texts in _read_rows(path, sheet)
+            if not options.skips(line) and not _is_comment(texts, options.comment)
+        ]
     # Formatted cells without a value make rows longer, and some writers end a row at its last
     # value: all rows get the width of the widest one.
     widths = [max(i + 1 for i, text in enumerate(row) if text) for _, row in rows]
@@ -75,13 +79,20 @@ def open_sheet(path: Path, options: TableOptions) -> RecordTable:
             f"{path}: found no rows in sheet {sheet.title!r}; points are rows of numbers"
         )
     below = [fields for _, _, fields in records[1:_SAMPLE]]
-    decimal = options.decimal or detect_decimal(str(path), below, "", options)
+    decimal = options.decimal_point or detect_decimal(str(path), below, "", options)
     header = read_header(str(path), iter(records), decimal, options)
     table = RecordTable(str(path), header, decimal, options, lambda: iter(records))
+    if header.notes:
+        table.notes.append(f"{path}: recognised {', '.join(header.notes)}")
     if title is None and len(sheets) > 1:
         more = f"{options.spell('sheet')} chooses another"
-        table.notes = [f"{path}: sheet {sheet.title!r} was read; {more}"]
+        table.notes.append(f"{path}: sheet {sheet.title!r} was read; {more}")
     return table
+
+
+def _is_comment(texts: list[str], comment: str | None) -> bool:
+    """Return True if the first value of a row begins a comment."""
+    return comment is not None and next(filter(None, texts), "").startswith(comment)
 
 
 @contextmanager

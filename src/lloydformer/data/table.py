@@ -23,6 +23,10 @@ _GROUPED = re.compile(
 )
 
 
+class NotNumericError(ValueError):
+    """Columns that are to be read as numbers hold something else, perhaps in another notation."""
+
+
 @dataclass(frozen=True)
 class TableBatch:
     """Rows of a table: numbers (m, a) with NaN where a value is missing, and columns of texts."""
@@ -126,11 +130,30 @@ class Table:
 
     def __init__(self, name: str, names: Names, width: int, options: TableOptions) -> None:
         self.name, self.width, self.options = name, width, options
-        self.names = None if names is None else tuple(names)
+        # Columns whose name is there more than once, by that name.
+        self.repeated = dict[str, list[int]]()
+        self.names = None if names is None else self._make_unique(names)
         self.notes: list[str] = []  # what was detected, for the user
-        # Of equal names the first one counts; a search in the tuple would make choosing n of n
-        # columns quadratic.
+        # Of columns without a name the first one counts; a search in the tuple would make choosing
+        # n of n columns quadratic.
         self._index = {label: i for i, label in reversed(list(enumerate(self.names or ())))}
+
+    def _make_unique(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return names of which each is there once, as pandas does: age, age.1."""
+        counts, found = Counter(names), dict[str, int]()
+        if len(counts) == len(names):
+            return tuple(names)
+        unique = []
+        for i, name in enumerate(names):
+            own, number = name, 0
+            if name and counts[name] > 1:
+                self.repeated.setdefault(name, []).append(i)
+                number = found.get(name, 0)
+                while number and (own := f"{name}.{number}") in counts:
+                    number += 1
+                found[name] = number + 1
+            unique.append(own)
+        return tuple(unique)
 
     def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
         """Read columns by index; raises `ValueError` if one of `numbers` holds a word."""
@@ -160,15 +183,13 @@ class Table:
     def find(self, columns: Sequence[str]) -> list[int]:
         """Return the index of each column; raises `ValueError` if there is no such column.
 
-        A column without a name is found by its number, counted from 1.
+        A column is found by its name, or else by its number, counted from 1.
         """
         indices = []
         for column in columns:
             index = self._index.get(column, -1)
             if index < 0 and re.fullmatch(r"\d{1,18}", column, re.ASCII):
-                number = int(column)
-                unnamed = number <= self.width and not (self.names and self.names[number - 1])
-                index = number - 1 if unnamed else -1
+                index = int(column) - 1 if int(column) <= self.width else -1
             if index < 0:
                 known = list_names(self.names) if self.names else f"1 to {self.width}"
                 commas = any("," in name for name in self.names or ())
@@ -177,19 +198,36 @@ class Table:
             indices.append(index)
         return indices
 
-    def refuse_duplicates(self, wanted: Sequence[int]) -> None:
-        """Raise `ValueError` if a wanted column is there twice, or is wanted twice."""
-        present = Counter(map(self.label, range(self.width)))
-        chosen = Counter(map(self.label, wanted))
-        for label in chosen:
-            if present[label] > 1 or chosen[label] > 1:
+    def refuse_duplicates(self, wanted: Sequence[int], chosen: Sequence[str] = ()) -> None:
+        """Raise `ValueError` if a name stands for several wanted columns, or one is wanted twice.
+
+        `chosen`: the columns as the user wrote them; those chosen by number are certain.
+        """
+        if chosen:
+            doubtful = [name for name in chosen if name in self.repeated]
+        else:
+            present = set(wanted)
+            doubtful = [n for n, own in self.repeated.items() if len(present.intersection(own)) > 1]
+        if doubtful:
+            numbers, spell = [str(i + 1) for i in self.repeated[doubtful[0]]], self.options.spell
+            raise ValueError(
+                f"{self.name}: column {doubtful[0]} appears twice (columns {', '.join(numbers)}); "
+                f"give each column its own name, or choose by number, as with "
+                f"{spell('exclude', (numbers[-1],))} or {spell('columns', tuple(numbers))}"
+            )
+        for i, count in Counter(wanted).items():
+            if count > 1:
                 raise ValueError(
-                    f"{self.name}: column {label} appears twice; give each column its own name, "
-                    "and choose it once"
+                    f"{self.name}: column {self.label(i)} appears twice; choose it once"
                 )
 
-    def refuse_words(self, wanted: Sequence[int], found: Sequence[ColumnSurvey]) -> None:
-        """Raise `ValueError` with all wanted columns that hold words, and options that help."""
+    def refuse_words(
+        self, wanted: Sequence[int], found: Sequence[ColumnSurvey], more: str = ""
+    ) -> None:
+        """Raise `NotNumericError` with all wanted columns that hold words, and options that help.
+
+        `more`: what else is to be decided, at the end of the message.
+        """
         bad = [i for i in wanted if found[i].n_words]
         if not bad:
             return
@@ -206,9 +244,9 @@ class Table:
         if all(found[i].is_mostly_numbers for i in bad):  # slips among numbers
             others = f" ({', '.join(names[1:])} too)" if len(bad) > 1 else ""
             choice = f": {choice}" if self.options.shell and good else ""
-            raise ValueError(
+            raise NotNumericError(
                 f"{self.name}: {first.place}, column {self.show(bad[0])}: found {first.word!r}"
-                f"{others}; correct it, or choose columns of numbers{choice}{comma}"
+                f"{others}; correct it, or choose columns of numbers{choice}{comma}{more}"
             )
         ways = [choice] if good else []
         if not self.options.on_workers:
@@ -223,9 +261,10 @@ class Table:
             for i in bad
             if found[i].marks_between_thousands
         ]
-        raise ValueError(
+        raise NotNumericError(
             f"{self.name}: {list_names(names, _LISTED)} {'are' if len(bad) > 1 else 'is'} not "
             f"numeric ({first.place}: {first.word[:40]!r}); {remedy}{comma}{''.join(thousands[:1])}"
+            f"{more}"
         )
 
 

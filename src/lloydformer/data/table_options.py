@@ -1,14 +1,33 @@
 """Options of a table: how its text is written, which columns are used, and how."""
 
 import io
+import re
 import shlex
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from lloydformer.fork_safety import cached_property
+
 Missing = Literal["error", "drop", "median"]
 MISSING = get_args(Missing)
+Sentinels = Literal["missing", "keep"]
+SENTINELS = get_args(Sentinels)
+# Texts that mean a missing value: those of pandas, some others, and errors of spreadsheets.
+_PANDAS = (
+    "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+)
+_OTHERS = "none ? - -- NaT #DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL!"
+MISSING_VALUES = frozenset(["", "#N/A N/A", *_PANDAS.split(), *_OTHERS.split()])
 # Names of separators that are hard to type or to see.
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
+# What columns of dates become: days since 1970-01-01, a column for each part, or nothing.
+DATES = ("days", "parts", "drop")
+# Orders of dates: 03/04/2024 is the 3rd of April, or the 4th of March.
+ORDERS = ("dmy", "mdy")
+# Names of marks between thousands.
+THOUSANDS = {"comma": ",", "point": ".", "space": " ", "apostrophe": "'"}
+# Lines that are left out: "3" for the first three, "2:2" for the second, "1:3,6:6" for both.
+_LINES = re.compile(r"\d{1,15}|\d{1,15}:\d{1,15}(,\d{1,15}:\d{1,15})*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -28,6 +47,20 @@ class TableOptions:
         What to do with rows that have missing values.
     sep, decimal, encoding, header, sheet : str, bool or None
         How the table is written; None to detect it in the file.
+    thousands : str or None
+        The mark between thousands in numbers such as 1,234, which have two readings.
+    dates : {"days", "parts", "drop"} or None
+        What columns of dates become; None to ask.
+    date_order : {"dmy", "mdy"} or None
+        The order of dates such as 03/04/2024, which have two readings.
+    na_values : tuple of str
+        More texts, and numbers, that mean a missing value.
+    skip_rows : str or None
+        Lines that are left out: "3", the first three, or "2:2,5:7", counted from 1.
+    comment : str or None
+        The sign at which a comment begins; None to detect lines that are comments.
+    sentinels : {"missing", "keep"} or None
+        What numbers such as -999 are, if they are far from all others; None to ask.
     shell : bool
         Messages name options of the command line, not of `lf.data.open`.
     on_workers : bool
@@ -47,6 +80,13 @@ class TableOptions:
     encoding: str | None = None
     header: bool | None = None
     sheet: str | None = None
+    thousands: str | None = None
+    dates: str | None = None
+    date_order: str | None = None
+    na_values: tuple[str, ...] = ()
+    skip_rows: str | None = None
+    comment: str | None = None
+    sentinels: str | None = None
     shell: bool = False
     on_workers: bool = False
     expected: tuple[str, ...] = ()
@@ -59,6 +99,18 @@ class TableOptions:
             self._refuse("decimal", "pass . or ,")
         if self.missing not in MISSING:
             self._refuse("missing", f"pass {', '.join(MISSING[:-1])} or {MISSING[-1]}")
+        if self.thousands is not None and self.thousands_mark not in THOUSANDS.values():
+            self._refuse("thousands", f"pass one of {', '.join(THOUSANDS)}")
+        if self.thousands is not None and self.thousands_mark == self.decimal:
+            self._refuse("thousands", "it is the decimal point, too; pass two marks that differ")
+        choices = {"dates": DATES, "date_order": ORDERS, "sentinels": SENTINELS}
+        for option, allowed in choices.items():
+            if getattr(self, option) not in (None, *allowed):
+                self._refuse(option, f"pass {', '.join(allowed[:-1])} or {allowed[-1]}")
+        if self.skip_rows is not None and _LINES.fullmatch(self.skip_rows) is None:
+            self._refuse("skip_rows", "pass 3 for the first three lines, or lines as 2:2,5:7")
+        if self.comment is not None and len(self.comment) != 1:
+            self._refuse("comment", "pass one character, such as #")
         if self.encoding is not None:
             try:  # unlike `codecs.lookup` this refuses base64 and others that give no text
                 io.TextIOWrapper(io.BytesIO(), self.encoding)
@@ -72,6 +124,35 @@ class TableOptions:
     def separator(self) -> str | None:
         """The character that separates values, if the user named one."""
         return None if self.sep is None else SEPARATORS.get(self.sep, self.sep)
+
+    @property
+    def thousands_mark(self) -> str | None:
+        """The mark between thousands, if the user named one."""
+        return None if self.thousands is None else THOUSANDS.get(self.thousands, self.thousands)
+
+    @property
+    def decimal_point(self) -> str | None:
+        """The decimal point, if the user named it, or a mark between thousands that leaves one."""
+        return self.decimal or {",": ".", ".": ","}.get(self.thousands_mark or "")
+
+    @cached_property
+    def missing_values(self) -> frozenset[str]:
+        """All texts that mean a missing value."""
+        return MISSING_VALUES | {value.strip() for value in self.na_values}
+
+    @cached_property
+    def skipped(self) -> tuple[range, ...]:
+        """The lines that are left out."""
+        if self.skip_rows is None:
+            return ()
+        if ":" not in self.skip_rows:
+            return (range(1, int(self.skip_rows) + 1),)
+        ends = (part.split(":") for part in self.skip_rows.split(","))
+        return tuple(range(int(first), int(last) + 1) for first, last in ends)
+
+    def skips(self, line: int) -> bool:
+        """Return True if this line, counted from 1, is left out."""
+        return any(line in lines for lines in self.skipped)
 
     def spell(self, name: str, value: Any = None) -> str:
         """Return an option as the user writes it.

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -131,11 +131,16 @@ class TextFile:
         with self.open() as file:
             return file.read(size)
 
-    def to_utf8(self, encoding: str) -> Buffer:
+    def to_utf8(self, encoding: str, lines: Iterable[str] | None = None) -> Buffer:
         """Return all bytes, in UTF-8: in memory, or mapped from a scratch file.
 
-        Bytes that are not text in this encoding stay as they are.
+        Bytes that are not text in this encoding stay as they are. `lines`: the text itself, if it
+        is not to be as it is in the file.
         """
+        if lines is not None:
+            with _new_spool() as spool:
+                spool.writelines(line.encode("utf-8", "surrogateescape") for line in lines)
+                return _take_content(spool)
         if isinstance(self.source, Buffer) and self.is_plain and is_utf8(encoding):
             return self.source
         with self.open() as file:
@@ -151,13 +156,22 @@ def is_utf8(encoding: str) -> bool:
 
 def _copy(stream: Any) -> Buffer:
     """Copy a stream to memory, or to a scratch file if it is large."""
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=os.environ.get("TMPDIR")) as spool:
+    with _new_spool() as spool:
         shutil.copyfileobj(stream, spool)
-        if spool.tell() <= _IN_MEMORY:
-            spool.seek(0)
-            return spool.read()
-        spool.flush()
-        return mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)
+        return _take_content(spool)
+
+
+def _new_spool() -> Any:
+    return tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=os.environ.get("TMPDIR"))
+
+
+def _take_content(spool: Any) -> Buffer:
+    """Return what was written to a spool; it stays mapped when the spool is closed."""
+    if spool.tell() <= _IN_MEMORY:
+        spool.seek(0)
+        return spool.read()
+    spool.flush()
+    return mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class _BufferReader(io.RawIOBase):

@@ -131,6 +131,10 @@ class ArrowTable(TypedTable):
     def batches(self, numbers: Sequence[int], texts: Sequence[int]) -> Iterator[TableBatch]:
         self.check_types(numbers)
         names = [self._columns[i] for i in (*numbers, *texts)]
+        if repeated := [name for name in names if name in self.repeated]:
+            raise ValueError(
+                f"{self.name}: column {repeated[0]} appears twice; give each column its own name"
+            )
         for batch in self.read(names):
             columns = [batch.column(name) for name in names]
             points = stack_columns(columns[: len(numbers)], batch.num_rows)

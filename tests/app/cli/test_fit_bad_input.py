@@ -67,7 +67,7 @@ FIT = {
     "text": ("text.csv -k 2", "text.csv: line 3, column b: found 'four'; correct it, or choose"),
     "missing value": ("missing.csv -k 2", "line 3, column b: found a missing value; .*--missing"),
     "infinity": ("infinite.csv -k 2", "infinite.csv: line 3, column b: found inf; correct"),
-    "a name twice": ("twice.csv -k 2", "twice.csv: column a appears twice; give"),
+    "a name twice": ("twice.csv -k 2", "twice.csv: column a appears twice .columns 1, 2.; give"),
     "k too large": ("good.csv -k 41", "-k: found 41 clusters for the 40 rows of good.csv; pass"),
     "a range too large": ("good.csv -k 2:99", "-k: found 99 clusters for the 40 rows"),
     "k no number": ("good.csv -k many", "-k: found 'many'; pass a number such as 8"),

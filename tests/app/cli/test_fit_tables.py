@@ -146,7 +146,7 @@ def test_predict_carries_the_columns_and_names_every_one_once(command, here):
     status, _, _ = command("predict", "people-clusters", "new.csv", "--keep-columns", "-o", "l.csv")
     assert status == 0
     first, second = (here / "l.csv").read_text(encoding="utf-8").splitlines()[:2]
-    assert first == ("row,customer,age,city,visits,more,more (column 6),column 7,cluster,distance")
+    assert first == ("row,customer,age,city,visits,more,more.1,column 7,cluster,distance")
     assert second.startswith(f"1,{rows[0]},1,2,3,")
 
 

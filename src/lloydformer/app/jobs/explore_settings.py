@@ -38,6 +38,7 @@ class ExploreSettings(TableSettings):
     numeric_only: bool = _as_in_fit("numeric_only")
     one_hot: str | None = _as_in_fit("one_hot")
     missing: str = _as_in_fit("missing")
+    dates: str | None = _as_in_fit("dates")
     scale: str | None = _as_in_fit(
         "scale", help="Show scaled columns.  [default: in the units of the data]"
     )

@@ -14,7 +14,7 @@ from lloydformer.app.jobs.fit.job import describe_error
 from lloydformer.app.jobs.fit.label_file import write_label_chunks
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.app.jobs.text_values import parse_clusters
-from lloydformer.data.conversion import choose_by_name
+from lloydformer.data.column_choice import choose_by_name
 from lloydformer.data.file_ranges import FileRange, find_files, read_range, split_file
 from lloydformer.data.storage.atomic_folders import atomic_folder
 from lloydformer.data.table_options import TableOptions

@@ -148,7 +148,9 @@ class FitResult:
     @property
     def categories(self) -> list[str | None]:
         """The word that each column of the points encodes; None for columns of numbers."""
-        return [word for f in self.table.conversion.features for word in f.words or (None,)]
+        return [
+            word for f in self.table.conversion.features for word in f.words or (None,) * f.width
+        ]
 
     def table_rows(self, rows: Sequence[int]) -> list[int]:
         """Return the rows of the table, from 0, that became these rows of points."""
@@ -170,14 +172,17 @@ class FitResult:
                     names[int(place)] = str(part[place - start])
                 start += len(part)
         has_words = any(feature.categories is not None for feature in features)
-        columns += [feature.column for feature in features] if has_words else self.columns
+        for feature in features if has_words else ():
+            name = feature.column
+            columns += [f"{name} {part}" for part in feature.parts] or [name]
+        columns += () if has_words else self.columns
         table_cells = []
         for row, place in zip(rows, places, strict=True):
             cells = [str(place + 1), *([names[place]] if names else [])]
             values = iter(self.blocks.points[row].tolist())
             for feature in features:
                 if feature.categories is None:
-                    cells.append(format_number(next(values)))
+                    cells += [format_number(next(values)) for _ in range(feature.width)]
                 else:  # its columns of 0 and 1 become the word again
                     cells.append(feature.read_word([next(values) for _ in feature.words]))
             table_cells.append(cells)

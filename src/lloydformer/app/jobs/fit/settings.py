@@ -10,7 +10,14 @@ from lloydformer.app.jobs.text_values import data_name, parse_clusters, parse_na
 from lloydformer.app.options import LARGEST_SEED, option
 from lloydformer.data.paths import check_source
 from lloydformer.data.storage.model_folder import read_config
-from lloydformer.data.table_options import MISSING, TableOptions
+from lloydformer.data.table_options import (
+    DATES,
+    MISSING,
+    ORDERS,
+    SENTINELS,
+    THOUSANDS,
+    TableOptions,
+)
 from lloydformer.estimators.registry import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -30,7 +37,8 @@ _PARAMETERS = (
 # Options that need all rows in this process, or a reader of tables that workers do not use.
 _NOT_ON_CLUSTER = (
     *("report", "scale", "numeric_only", "one_hot", "id_column", "missing", "start_from", "sheet"),
-    *("encoding", "time_limit", "keep_columns"),
+    *("encoding", "time_limit", "keep_columns", "thousands", "dates", "date_order", "na_values"),
+    *("sentinels", "skip_rows", "comment"),
 )
 _ID_COLUMN = "Column that names the rows: not clustered, but copied to the labels."
 _KEEP_COLUMNS = "Copy all columns of DATA to the labels."
@@ -68,6 +76,29 @@ class TableSettings:
     sheet: str | None = option(
         None, metavar="NAME", help="Sheet of an Excel file.  [default: the first]"
     )
+    thousands: str | None = option(
+        None,
+        choices=tuple(THOUSANDS),
+        metavar="MARK",
+        help="Mark between thousands, where 1,234 or 1.234 has two readings.  [default: asks]",
+    )
+    date_order: str | None = option(
+        None, choices=ORDERS, help="Order of dates such as 03/04/2024.  [default: asks]"
+    )
+    na_values: str | None = option(
+        None, metavar="a,b,c", help="More words and numbers that mean a missing value."
+    )
+    sentinels: str | None = option(
+        None,
+        choices=SENTINELS,
+        help="What repeated numbers such as -999 are, far from all others.  [default: asks]",
+    )
+    skip_rows: str | None = option(
+        None, metavar="N", help="Leave out the first N lines, or lines such as 2:2,5:7."
+    )
+    comment: str | None = option(
+        None, metavar="SIGN", help="Sign at which comments begin.  [default: lines of #]"
+    )
     force: bool = option(False, help="Replace files that exist.")
 
     def table_options(self, **changes: Any) -> TableOptions:
@@ -75,7 +106,7 @@ class TableSettings:
         # Fields of both have the same names; lists of columns are one text on the command line.
         names = [each.name for each in fields(TableOptions) if hasattr(self, each.name)]
         values = {name: getattr(self, name) for name in names} | changes
-        for name in ("columns", "exclude", "one_hot"):
+        for name in ("columns", "exclude", "one_hot", "na_values"):
             if values.get(name) is not None:
                 values[name] = parse_names(values[name])
         given = {name: value for name, value in values.items() if value is not None}
@@ -119,12 +150,18 @@ class FitSettings(TableSettings):
     report: bool = option(False, help="Also write an HTML page.")
     labels: str = option("csv", choices=("csv", "parquet"), help="Format of the labels.")
     columns: str | None = option(
-        None, metavar="a,b,c", help="Columns by name; without names, by number from 1."
+        None, metavar="a,b,c", help="Columns by name, or by number from 1."
     )
     exclude: str | None = option(None, metavar="a,b,c", help="Columns to leave out.")
     numeric_only: bool = option(False, help="Leave out columns that hold no numbers.")
     one_hot: str | None = option(
         None, metavar="a,b,c", help="Columns of words: a column of 0 and 1 for each word."
+    )
+    dates: str | None = option(
+        None,
+        choices=DATES,
+        help="Columns of dates and times: as days since 1970, as parts (year, month, day, weekday, "
+        "hour), or left out.  [default: asks]",
     )
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
     keep_columns: bool = option(False, help=_KEEP_COLUMNS)
