@@ -106,14 +106,8 @@ class Conversion:
 
     @property
     def opposites(self) -> dict[int, str]:
-<<<<<<< HEAD
         """The word coded as 0, by column number, for columns that hold two words."""
-        starts = np.cumsum([0, *(feature.width for feature in self.features)]).tolist()
-        pairs = zip(starts, self.features, strict=False)
-=======
-        """The word that 0 stands for in columns of points that hold two words, by their number."""
         pairs = zip(self.starts, self.features, strict=True)
->>>>>>> 774de8253ec3b2b9e84433daf8f28fbde49e7efc
         return {start: f.categories[0] for start, f in pairs if f.is_single and f.categories}
 
     @property
@@ -254,15 +248,10 @@ def to_words(texts: np.ndarray, missing: Set[str] = MISSING_VALUES) -> np.ndarra
     return object_array([None if word in missing else word for word in words])
 
 
-<<<<<<< HEAD
-def one_hot(texts: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """Return a column of 0 and 1 for each category; NaN for other values."""
-=======
 def one_hot(
     texts: np.ndarray, categories: Sequence[str], missing: Set[str] = MISSING_VALUES
 ) -> np.ndarray:
-    """Return a column of 0 and 1 for each category; NaN for what is none of them."""
->>>>>>> 774de8253ec3b2b9e84433daf8f28fbde49e7efc
+    """Return a column of 0 and 1 for each category; NaN for other values."""
     places = {word: i for i, word in enumerate(categories)}
     codes = np.array([places.get(word, -1) for word in to_words(texts, missing)], dtype=np.intp)
     known = codes >= 0
