@@ -3,7 +3,8 @@
 It may import from `plans`, `data`, `numerics` and the chunked engine, whose session it extends.
 Nothing here is imported unless there are points on a GPU: other rooms use the functions below.
 Begin with the tables of folds and tasks in `engine.py`; then `lloyd_state.py`, which says what an
-iteration does, and `lloyd.py`, where the host runs iterations. docs/gpu.md has the reasoning.
+iteration does, and `lloyd.py`, where the host runs iterations. docs/notes/gpu-kernels.md has the
+reasoning.
 
 - `kernels/`: CUDA C++ for Hopper, compiled at run time (`nvrtc.py`) and started by `launch.py`.
 - `portable/`: Lloyd's algorithm in Triton, for every NVIDIA GPU since Ampere.
