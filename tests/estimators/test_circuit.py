@@ -108,7 +108,7 @@ def test_a_literal_run_draws_by_its_random_state():
 def test_literal_circuits_have_no_weights():
     model = lf.CircuitClusterer(3, recipe=recipes.lloyd("average"))
     with pytest.raises(
-        ValueError, match="sample_weight: literal circuits have none; encoder_cross"
+        ValueError, match="sample_weight: literal circuits do not support it; encoder_cross"
     ):
         model.fit(X, sample_weight=np.ones(40))
 

@@ -299,7 +299,7 @@ WRONG = [
     ({"parameters": {"n_clusters": -1}}, "'n_clusters' parameter of KMeans must be"),
     ({"parameters": {"init": {"array": "init"}}}, "init: found .* not in the tensors"),
     ({"parameters": {"init": {"array": ["init"]}}}, "init: found .* not in the tensors"),
-    ({"parameters": {"init": {"pickle": "gASV"}}}, "init: found .* no value"),
+    ({"parameters": {"init": {"pickle": "gASV"}}}, "init: found .* not a value"),
     ({"parameters": {"init": {"recipe": {"part": "os.system"}}}}, "found part 'os.system'"),
     ({"parameters": {"n_clusters": 4}}, "n_clusters: found 4, but cluster_centers_ has 3 rows"),
     ({"parameters": {"n_clusters": 10**30}}, "n_clusters: found 1000.* has 3 rows"),

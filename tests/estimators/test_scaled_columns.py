@@ -136,7 +136,7 @@ def test_dask_collections(blocks):
     model = fit(blocks)
     rows = array.from_array(blocks.points.numpy(), chunks=(300, 4))
     assert np.array_equal(model.predict(rows).compute(), model.labels_)
-    with pytest.raises(ValueError, match="add up those of parts in memory"):
+    with pytest.raises(ValueError, match="add up the scores of parts in memory"):
         model.score(rows)
 
 

@@ -129,7 +129,7 @@ class TensorBlocks:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Raise TypeError: other packages would read all rows, without their scaling."""
         raise TypeError(
-            "blocks of lf.data.open are for the estimators of lloydformer alone; in place of a "
+            "only estimators of lloydformer accept blocks of lf.data.open; instead of a "
             "scaler in a pipeline use lf.data.open(..., scale=...), or pass .points.numpy()"
         )
 

@@ -120,7 +120,7 @@ class ArrowTable(TypedTable):
             return frozenset(column for column in index if isinstance(column, str))
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise ValueError(
-                f"{self.name}: what pandas noted of its columns is damaged; choose columns, or "
+                f"{self.name}: the pandas metadata of its columns is damaged; choose columns, or "
                 "save it again"
             ) from None
 

@@ -278,10 +278,10 @@ class CircuitClusterer(Clusterer):
         reason = self._lowering()[1]
         if reason is not None:
             if sample_weight is not None:
-                raise ValueError(f"sample_weight: literal circuits have none; {reason}")
+                raise ValueError(f"sample_weight: literal circuits do not support it; {reason}")
             if isinstance(X, Shard):
                 raise ValueError(f"X: found a Shard; ranks run folds, and {reason}")
-            refuse_checkpoint(self, f"literal circuits have none; {reason}")
+            refuse_checkpoint(self, f"literal circuits do not support it; {reason}")
         self._check_shard(X)
         super().fit(X, sample_weight=sample_weight)
         self.lowered_ = reason is None

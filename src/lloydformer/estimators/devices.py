@@ -89,4 +89,4 @@ def require_device(name: Any) -> torch.device:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError) as error:  # the latter from a torch without CUDA
         words = str(error).split("\n")[0]
-        raise ValueError(f"device: found {name!r}, which is not here ({words})") from None
+        raise ValueError(f"device: found {name!r}, which is not available ({words})") from None

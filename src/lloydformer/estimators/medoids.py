@@ -357,8 +357,8 @@ class KMedoids(Clusterer):
         """
         if self.algorithm == "paper" and self.metric != "sqeuclidean":
             raise ValueError(
-                f'metric: found {self.metric!r} with algorithm="paper", which knows "sqeuclidean" '
-                'only; pass algorithm="relocate"'
+                f'metric: found {self.metric!r} with algorithm="paper", which supports only '
+                '"sqeuclidean"; pass algorithm="relocate"'
             )
         if self.algorithm != "paper":
             refuse_checkpoint(self, f'there is none for algorithm="{self.algorithm}"')

@@ -347,8 +347,8 @@ def fitted_attributes(model: Any) -> dict[str, Any]:
     # Refused now: reading refuses what it does not know, and the model would be lost.
     if unknown := [n for n in found if n not in _NUMBERS and n not in _ARRAYS]:
         raise ValueError(
-            f"{', '.join(unknown)}: no attribute of a fitted {type(model).__name__}, and cannot "
-            "be saved; delete it before"
+            f"{', '.join(unknown)}: not an attribute of a fitted {type(model).__name__}, and "
+            "cannot be saved; delete it first"
         )
     return found
 

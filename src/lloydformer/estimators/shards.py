@@ -326,7 +326,7 @@ def _read_points(estimator: Any, X: Any) -> Tensor:
         raise ValueError("X: found a sparse matrix; the rows of a shard are dense")
     if isinstance(X, TensorBlocks):
         if X.scaling is not None:  # ranks would scale by different means and spreads
-            raise ValueError("X: found scaled columns, by the rows of one rank; open it unscaled")
+            raise ValueError("X: found columns scaled by the rows of one rank; open them unscaled")
         points = validate_blocks(estimator, X, reset=True)
     elif len(getattr(X, "shape", ())) == 2 and X.shape[0] == 0 and X.shape[1] > 0:
         # scikit-learn's check refuses arrays without rows

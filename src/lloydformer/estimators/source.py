@@ -326,7 +326,7 @@ def read_collection(
     if view is not None and view.scaling is not None and view.scaling.curves is not None:
         raise ValueError(
             "X: found a dask collection, and the model scales columns by logarithms or ranks; "
-            "predict and transform take it, but of its score add up those of parts in memory"
+            "predict and transform accept it; for the score, add up the scores of parts in memory"
         )
     blocks = opener.open(int(estimator.n_clusters), weights, directions, engine, view)
     if not directions:

@@ -201,7 +201,7 @@ class Streaming(Clusterer):
         if self.n_clusters != self.cluster_centers_.shape[0]:
             raise ValueError(
                 f"n_clusters: found {self.n_clusters}, and {self.cluster_centers_.shape[0]} "
-                "centers from before; call fit, or set n_clusters back"
+                "centers from earlier rows; call fit, or restore n_clusters"
             )
         precision = to_tensor(self.cluster_centers_).dtype
         if layout.dtype != precision:

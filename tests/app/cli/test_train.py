@@ -166,7 +166,7 @@ def test_training_again_from_a_card_gives_the_same_numbers(
     [
         (
             ("--like", "symmetric", "--steps", "5"),
-            "--like: the card sets --steps too; leave --steps out",
+            "--like: the card also sets --steps; leave --steps out",
         ),
         (("--like", "d3-k3"), "found 'd3-k3'; there are d4-k6"),
         (("--like", "no.json"), "no.json: there is no such file"),

@@ -88,7 +88,7 @@ class TrainOptions:
         )
         if self.like is not None and others:
             option = others[0].replace("_", "-")
-            raise ValueError(f"--like: the card sets --{option} too; leave --{option} out")
+            raise ValueError(f"--like: the card also sets --{option}; leave --{option} out")
 
     def settings(self) -> "Settings":
         """Return the settings that all runs share."""

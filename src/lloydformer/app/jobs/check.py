@@ -61,7 +61,7 @@ def _call(argument: str, make: Callable[[], object]) -> object:
         name = getattr(make, "__name__", repr(make))
         raise ValueError(
             f"{argument}: {name}() raised {type(error).__name__}: {error}; "
-            "it must make its result without arguments"
+            "it must return its result without arguments"
         ) from error
 
 

@@ -56,9 +56,7 @@ class ExploreSettings(TableSettings):
             refuse_to_overwrite(self.output, self.force)
         if self.data is None:
             if self.clusters is not None:
-                raise ValueError(
-                    "--clusters: found no --data; centers are added on the page otherwise"
-                )
+                raise ValueError("--clusters: found no --data; without it, add centers on the page")
             for each in fields(self):
                 given = getattr(self, each.name) != each.default
                 if given and each.name not in ("recipe", "output", "port", "no_browser", "force"):

@@ -147,7 +147,7 @@ class Waiting:
         except CancelledError as error:
             raise ClusterError(
                 f"{name}: it was lost with its worker and cannot be computed again ({error}); pass "
-                "a collection that knows how to make its data, not scattered ones",
+                "a collection that can recompute its data, not scattered ones",
                 self.argument,
             ) from None
 

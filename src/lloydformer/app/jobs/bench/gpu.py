@@ -142,7 +142,7 @@ def flash_agreement(problem: BenchProblem) -> float:
 def contenders() -> list[Contender]:
     """Return this package, plain torch on the same GPU, and flash-kmeans if it is installed."""
     if not torch.cuda.is_available():
-        raise ValueError("--question: found gpu on a machine without an NVIDIA GPU; ask another")
+        raise ValueError("--question: found gpu on a machine without an NVIDIA GPU; choose another")
     found = []
     for name, engine in (("lloydformer", "cuda"), ("lloydformer, chunked", "chunked")):
         make = partial(make_kmeans, engine)
