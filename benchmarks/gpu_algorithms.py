@@ -274,7 +274,7 @@ def larger_table(rows: dict[str, Any]) -> list[list[str]]:
         [
             "rows",
             "an iteration",
-            "GB a second",
+            "GB/s",
             "of the link",
             "whole fit",
             "torch may take",
