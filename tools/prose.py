@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "lloydformer"
 # Pages that are being rewritten.
 LATER = {"docs/paper.md", "docs/errata.md", "docs/data-files.md"}
+PAPER = SOURCE / "paper"
+# Names in backquotes, examples, and the names of parameters before their types.
+_CODE_IN_DOCSTRING = re.compile(r"`[^`\n]*`|^ *(>>>|\.\.\.).*$|^ *[\w*, ]+ : ", re.MULTILINE)
 # Parts of sentences that are right in spite of a pattern.
 ALLOWED = (
     "stand in the way",
@@ -120,8 +123,12 @@ def docstring_texts(path: Path) -> Iterator[Text]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             doc = ast.get_docstring(node)
             if doc:
-                first = doc.split("\n\n")[0].split("\n")[0]
-                yield Text(path, getattr(node, "lineno", 1), first, is_first=True)
+                line, (first, _, rest) = getattr(node, "lineno", 1), doc.partition("\n")
+                yield Text(path, line, first, is_first=True)
+                # Public ones are pages of the reference, or the help of a command. The paper's
+                # tables and claims have no page there.
+                if not getattr(node, "name", "").startswith("_") and PAPER not in path.parents:
+                    yield Text(path, line + 1, re.sub(_CODE_IN_DOCSTRING, "`", rest))
         if isinstance(node, ast.keyword) and node.arg == "help":
             yield Text(path, node.value.lineno, _constant(node.value))
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):

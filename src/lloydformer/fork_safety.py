@@ -1,7 +1,7 @@
 """Locks that a forked child must not inherit locked: of imports, and of cached properties.
 
 A fork copies one thread, and with it every lock as it is. A lock that another thread held at that
-moment has no owner in the child, which waits for it for ever.
+moment has no owner in the child, which waits for it forever.
 """
 
 # These two lock before a fork as well. What is registered first runs last before a fork, so they
@@ -23,7 +23,7 @@ else:
         """`functools.cached_property` without its lock, as in Python 3.12.
 
         The lock of Python 3.11 belongs to the class: a thread that finds the ends of its own data
-        would keep all others, and a forked child for ever, from finding those of theirs. Two
+        would keep all others, and a forked child forever, from finding those of theirs. Two
         threads may compute the same value; that of the last one stays.
         """
 

@@ -37,7 +37,7 @@ class MedoidSearch:
     metric : {"sqeuclidean", "euclidean", "manhattan", "cosine"}
         The distance.
     weights : ndarray of shape (n,), optional
-        Weights of the rows. Rows without weight are no candidates.
+        Weights of the rows. Rows without weight are not candidates.
     batch : int
         Candidates that are compared at once in exchanges and sweeps.
     n_near : int

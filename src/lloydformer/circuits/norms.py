@@ -31,7 +31,7 @@ class RMSNorm:
     r"""RMS norm: $z / \lVert z \rVert$, as rem:lnorm-rmsnorm defines it.
 
     Torch's `rms_norm` divides by the root mean square, so it needs the gain $1/\sqrt d$ to be this
-    projection onto the unit sphere. Of a zero vector it is 0/0, not a number.
+    projection onto the unit sphere. For a zero vector it is 0/0, not a number.
 
     Parameters
     ----------

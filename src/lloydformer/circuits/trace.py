@@ -51,7 +51,7 @@ class Patch:
 class Trace:
     """The run of a circuit over T layers.
 
-    Of a batch of problems, every tensor has the axis of the batch first. Tokens among the
+    For a batch of problems, the first axis of every tensor is that of the batch. Tokens among the
     intermediates are in the circuit's coordinates: their position is `x - origin`.
 
     Parameters

@@ -98,8 +98,8 @@ class ColumnSample:
     def log_unit(self) -> float:
         """The unit of `signed_log`: linear below, logarithmic above.
 
-        The 1 % quantile of the sizes, so that nearly all values are logarithms. Of a column with
-        both signs the median: a smaller one would cut the column in two at 0.
+        The 1 % quantile of the sizes, so that nearly all values are logarithms. For a column
+        with both signs the median: a smaller unit would cut the column in two at 0.
         """
         sizes = self.sizes
         if not len(sizes.values):

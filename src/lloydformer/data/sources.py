@@ -112,11 +112,11 @@ def open(
         What to do with missing values: raise an error, leave out their rows, or fill in the median
         of the column (for `one_hot` the most common word).
     sep, decimal, encoding : str or None, default=None
-        How a text is written: the separator of values, "." or "," in numbers, and the encoding.
-        None stands for what is recognised in its beginning.
+        Format of a text: the separator of values, "." or "," in numbers, and the encoding. None:
+        detected in its beginning.
     header : bool or None, default=None
-        Whether the first line of a text has the names of the columns. None stands for yes if it
-        holds words, no if it holds numbers; a line that may be either is an error.
+        True if the first line of a text has the names of the columns. None: True if it holds words,
+        False if it holds numbers; a line that may be either is an error.
     thousands : {",", ".", " ", "'"} or None, default=None
         The mark between thousands in columns of numbers such as 1,234, which would be 1.234 with a
         decimal comma. None raises an error for such columns.
@@ -132,8 +132,8 @@ def open(
         Lines of a text or a sheet to leave out: the first `skip_rows`, or "2:2,5:7" for line 2 and
         lines 5 to 7, counted from 1.
     comment : str or None, default=None
-        The character at which comments begin in a text. None stands for lines that begin with #, if
-        they come first or have another number of values.
+        The character at which comments begin in a text. None: lines that begin with #, if they
+        come first or have another number of values.
     sentinels : {"missing", "keep"} or None, default=None
         What repeated numbers such as -999 are that are far from all others: missing values, or
         values. None raises an error if there are some.

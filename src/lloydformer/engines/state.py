@@ -28,7 +28,7 @@ _DTYPES = {
 class PointState:
     """Columns of one number per point, created when they are first used.
 
-    Labels, previous labels and distances take 12 to 16 bytes a point. On the CPU large columns
+    Labels, previous labels and distances take 12 to 16 bytes per point. On the CPU large columns
     are mapped from a scratch file.
     """
 

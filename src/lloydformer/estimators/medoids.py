@@ -75,7 +75,7 @@ class KMedoids(Clusterer):
           $\propto w_i \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$ with $\delta$
           = `separation`; the best medoids seen are kept. Squared Euclidean distances only.
     metric : {"sqeuclidean", "euclidean", "manhattan", "cosine", "precomputed"} or callable, default="sqeuclidean"
-        The distance. "cosine" takes sparse matrices, too. With "precomputed", X is a symmetric
+        The distance. "cosine" also takes sparse matrices. With "precomputed", X is a symmetric
         matrix (n, n) of distances. A callable gets two rows and returns their distance; all n * n
         of them are computed and kept.
     effort : {"quick", "balanced", "thorough"}, default="balanced"
@@ -332,7 +332,7 @@ class KMedoids(Clusterer):
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice; a row with weight 0
-            does not count, and is no medoid. None: every row has weight 1.
+            does not count, and is never a medoid. None: every row has weight 1.
 
         Returns
         -------

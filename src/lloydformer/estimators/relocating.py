@@ -142,7 +142,8 @@ class RelocatingKMeans(Clusterer):
     Notes
     -----
     `objective_history_` never rises; with a pool it is the lowest objective of all solutions so
-    far. Rises by rounding are levelled, so that `callback` may have heard slightly other numbers.
+    far. Increases caused by rounding are removed, so values may differ slightly from those
+    passed to `callback`.
     A cluster that loses all its points keeps its center until a relocation removes it, whereas
     `KMeans` fills it at once: from a start with empty clusters `KMeans` may end lower.
     docs/relocating.md has the algorithm step by step, and measurements.

@@ -16,8 +16,8 @@ from lloydformer.solving.driver import Result
 class TrimmedKMeans(Clusterer):
     """Trimmed k-means: the farthest points of each cluster do not count.
 
-    Of a cluster with total weight W, the points within the smallest radius that holds `keep` times
-    W stay, ties included (alg:trim-kmeans). The center is their mean. The others are the outliers.
+    In a cluster with total weight W, the points within the smallest radius that holds `keep` times
+    W are kept, ties included (alg:trim-kmeans). The center is their mean. The others are outliers.
 
     Parameters
     ----------

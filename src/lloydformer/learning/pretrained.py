@@ -1,7 +1,7 @@
 """Trained weights: cards of both kinds, and the weights for one d and k.
 
 A card is a JSON file that describes trained weights and how they were trained. Weights for one d
-and k are in a safetensors file beside their card; the symmetric kind, which serves every d and k,
+and k are in a safetensors file next to their card; the symmetric kind, which serves every d and k,
 has its few weights in the card itself (`symmetric/model.py`).
 """
 

@@ -113,7 +113,7 @@ class FlatLayer(ABC):
 class CircuitLayer(FlatLayer):
     """The layer of any recipe that needs no noise: circuits, one run after the other.
 
-    A plain version beside `StackedLayer`, for recipes with constructed weights. Tokens are
+    A plain version of `StackedLayer`, for recipes with constructed weights. Tokens are
     embedded again before each step. Dropout is not supported.
     """
 

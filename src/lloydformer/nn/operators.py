@@ -331,7 +331,7 @@ def _gamma(inverse_temperature: float | Tensor, points: Tensor) -> Tensor:
 def check_temperature(inverse_temperature: float | Tensor) -> None:
     """Raise `ValueError` unless it is a finite number above 0.
 
-    Of a tensor on a GPU only the shape is checked: reading its value would wait for the GPU.
+    For a tensor on a GPU only the shape is checked: reading its value would wait for the GPU.
     """
     found: float | Tensor = inverse_temperature
     if isinstance(found, Tensor):

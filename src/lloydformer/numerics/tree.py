@@ -1,8 +1,8 @@
 """One binary tree over a sequence of leaves: the same additions for any cut into parts.
 
 A node of level h covers the leaves [j 2^h, (j + 1) 2^h) and is the sum of its two children; where
-the number of leaves is no power of two, a missing right child is skipped. Threads, partitions or
-ranks that hold aligned subtrees give the same bits as one process that holds all leaves.
+the number of leaves is not a power of two, a missing right child is skipped. Threads, partitions or
+ranks that hold aligned subtrees give the same sums, bit for bit, as one process with all leaves.
 """
 
 from collections.abc import Callable, Iterable

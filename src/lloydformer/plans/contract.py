@@ -66,7 +66,7 @@ class FinalAssignment:
         The objective of the plan, which ends the history.
     masses : tuple of float or None
         The weight of the points of each cluster, from which `partial_fit` continues; None in plans
-        whose centers are no running means.
+        whose centers are not running means.
     """
 
     inertia: float

@@ -58,7 +58,7 @@ class MedoidEffort:
     """Limits of a search.
 
     The settings were chosen on the sets that `TUNED` in benchmarks/medoids.py lists. All presets
-    are measured in docs/medoids.md, also on other sets.
+    are measured in docs/medoids.md, on other sets as well.
 
     Attributes
     ----------

@@ -17,8 +17,8 @@ _STEP, _FIRST, _SECOND = -7046029254386353131, -4658895280553007687, -7723592293
 class RowHashes(SumFold):
     """The sum of a hash of each row with its weight and its global number, modulo 2^64.
 
-    Integers: the sum does not depend on how the rows are cut. It is no protection against someone
-    who looks for data with the same sum.
+    Integers: the sum does not depend on how the rows are cut. It does not protect against data that
+    are constructed to have the same sum.
     """
 
     writes: ClassVar[Columns] = ()

@@ -46,7 +46,7 @@ def cluster_map(
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on; None creates a figure.
     names : mapping of int to str or None, default=None
-        Names of some clusters, shown beside their numbers.
+        Names of some clusters, shown with their numbers.
 
     Returns
     -------

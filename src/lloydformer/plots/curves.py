@@ -28,7 +28,7 @@ def objective_curve(
     Parameters
     ----------
     traces : Trace or mapping of str to Trace
-        One trace, or several by name. Of a batch the mean is shown.
+        One trace, or several by name. For a batch the mean is shown.
     ax : matplotlib.axes.Axes or None, default=None
         Axes to draw on; None creates a figure.
     relative : bool, default=False

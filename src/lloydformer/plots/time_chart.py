@@ -25,7 +25,7 @@ def times(result: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
     """Draw the times of a benchmark on a logarithmic scale.
 
     A marker is the median, a line the range. On the right is the time of the best peer divided by
-    ours (the first contender); without peers the ratio is beside each marker.
+    ours (the first contender); without peers the ratio is next to each marker.
 
     Parameters
     ----------

@@ -103,8 +103,8 @@ class Description:
         `median`, `lower` and `upper` (quartiles: half of the rows lie between them), `mean`, the
         same of all rows (`median_of_all` and so on), `z` (mean less that of all rows, in standard
         deviations of all rows) and `clustered` (False for columns of `extra`). The mean of a word
-        is the share of rows that have it. Dates are days since 1970-01-01. Of more than 500
-        columns, those are here that the clusters explain best.
+        is the share of rows that have it. Dates are days since 1970-01-01. If there are more
+        than 500 columns, these are the ones that the clusters explain best.
 
         See Also
         --------
@@ -180,7 +180,7 @@ def describe(
         A fitted estimator. It is not changed.
     X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
         Rows as `predict` takes them: those of the fit or others. If they are those of the fit,
-        rows that `TrimmedKMeans` left out are left out here, too.
+        rows that `TrimmedKMeans` left out are also left out here.
     names : list of str, dict of int to str, or None, default=None
         Names for clusters: one for each, or some by their numbers.
     extra : data frame, dict of columns, Series or None, default=None

@@ -73,7 +73,7 @@ def compute_statistics(
     Parameters
     ----------
     points : Tensor or CSR matrix of shape (n, d)
-        The rows. NaN in a dense column stands for a missing value, which counts nowhere.
+        The rows. NaN in a dense column is a missing value, which counts nowhere.
     clusters : ndarray of shape (n,)
         The cluster of each row; -1 for rows left out.
     n_clusters : int
@@ -208,7 +208,7 @@ def share_of_words(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the shares of words in each cluster (k, w), and in all rows (w,).
 
-    `codes` number the words of the rows; -1 stands for a missing value, which counts nowhere.
+    `codes` number the words of the rows; -1 is a missing value, which counts nowhere.
     """
     shares = np.zeros((n_clusters, n_words))
     known = (codes >= 0) & (clusters >= 0)

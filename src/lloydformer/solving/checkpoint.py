@@ -96,7 +96,7 @@ class FitCheckpoint:
     file : CheckpointFile or None
         The file that the state is written to; None on ranks other than the first.
     reseeds : bool
-        Make the initial centers again, and restart the fit if they differ from the saved ones. For
+        Recompute the initial centers, and restart the fit if they differ from the saved ones. For
         a callable `init`, which can only be compared by its results.
     """
 

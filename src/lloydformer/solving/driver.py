@@ -95,7 +95,7 @@ def solve(
     Raises
     ------
     Interrupted
-        On Ctrl-C, also if the callback raises `KeyboardInterrupt`.
+        On Ctrl-C, or if the callback raises `KeyboardInterrupt`.
     """
     # Ctrl-C may come anywhere, also while initial centers are made: the outer `try` turns each into
     # `Interrupted` with the best result so far, the inner one first adds that of the current run.

@@ -49,7 +49,7 @@ class BestCenters:
         The initial centers.
     rows : Tensor of shape (b, k) or None
         The data rows that the initial centers are equal to. None if they are not data rows: then
-        they are no candidates for the best centers.
+        they are not candidates for the best centers.
 
     Attributes
     ----------

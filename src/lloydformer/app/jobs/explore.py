@@ -34,7 +34,7 @@ def recipe_state(name: str) -> dict[str, Any]:
 def data_state(settings: ExploreSettings, seed: int = 0) -> tuple[dict[str, Any], OpenedTable]:
     """Return points of a file and initial centers, and the opened file.
 
-    Of a large file, rows are drawn at random. Centers are distinct rows where there are enough.
+    Rows of a large file are drawn at random. Centers are distinct rows where there are enough.
     """
     assert settings.data is not None
     table = open_table(settings.data, settings.table_options())

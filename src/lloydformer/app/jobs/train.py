@@ -40,7 +40,7 @@ def train_and_export(
 
     `how` are other parameters of `learning.train`. Returns a row for each run: its card, its
     settings, the mean log objectives of Lloyd's algorithm and of the trained layer on new tasks.
-    Of several ranks, rank 0 compares and writes; the others return no rows.
+    With several ranks, rank 0 compares and writes; the others return no rows.
     """
     ranks = ranks or Ranks()
     if device == "cuda" and ranks.size > 1:  # each rank of a machine has a GPU of its own

@@ -1,8 +1,8 @@
 """Atomic writes: a file is the old one or the new one, even if the process is killed.
 
-A write goes to a temporary file beside its target, `.NAME.` and eight digits, which is renamed at
-the end. A running process holds a lock on its temporary files, so the next write of the same target
-can remove those of killed processes.
+A write goes to a temporary file in the folder of its target, `.NAME.` and eight digits, which is
+renamed at the end. A running process holds a lock on its temporary files, so the next write of the
+same target can remove those of killed processes.
 
 Locks are advisory, and the system releases them when a process ends. On Windows and on network file
 systems without locks nothing is locked: only one process at a time may write to a folder there.

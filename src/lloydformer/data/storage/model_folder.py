@@ -6,7 +6,7 @@ process is killed at any point, config.json and the file that it names belong to
 Writers hold the lock of the folder. Readers do not need it, unless a file is removed while they
 read.
 
-Learned layers are two files beside others: NAME.json, a card with the hash of the weights, and
+Learned layers are two files among others: NAME.json, a card with the hash of the weights, and
 NAME.safetensors. New weights are first written under a temporary name that is made from their hash;
 then the card is replaced; then the weights get their own name. So the weights of the card are
 always under one of the two names.

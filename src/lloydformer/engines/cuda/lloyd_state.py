@@ -134,8 +134,8 @@ class LloydState:
         """A guess of |c| / |x|: it splits the bound of a score's error between row and center.
 
         Any number would do for exact labels (`ScoreError` in kernels/prelude.cuh); with a bad one
-        more of them are computed twice. Of normally distributed points, k centers explain at most
-        1 - k^(-2 / d) of the variance. Where clusters are clear the ratio is nearer to 1, but
+        more of them are computed twice. For normally distributed points, k centers explain at
+        most 1 - k^(-2 / d) of the variance. Where clusters are clear the ratio is nearer to 1, but
         there few scores are close.
         """
         if self.directions:

@@ -1,7 +1,7 @@
 """Points as the kernels read them, and the units of their fixed-point sums.
 
 Sums of points are kept in 64-bit integers. Integers can be added in any order, so atomic additions
-give the same bits every time, and a point that leaves a cluster is subtracted without a rest.
+are deterministic, and a point that leaves a cluster is subtracted without a rest.
 """
 
 import ctypes

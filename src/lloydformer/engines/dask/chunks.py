@@ -11,7 +11,7 @@ import numpy as np
 def is_collection(X: Any) -> bool:
     """Return whether X is a dask array, data frame or list of delayed blocks; imports no dask.
 
-    Raises `ValueError` for futures of distributed, which are no collection.
+    Raises `ValueError` for futures of distributed, which are not a collection.
     """
     dask = sys.modules.get("dask")
     if dask is None:

@@ -51,7 +51,7 @@ def column_ends(points: np.ndarray) -> np.ndarray | None:
 class Native:
     """Runs folds with kernels in C++.
 
-    Labels are those of exact arithmetic wherever float64 can tell, also for float32.
+    Labels are those of exact arithmetic wherever float64 can tell, for float32 rows as well.
 
     Parameters
     ----------

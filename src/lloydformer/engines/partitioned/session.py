@@ -87,8 +87,8 @@ class Transport(Protocol):
 class PartitionedSession(Session):
     """Points in partitions, each of which is opened by the native (or the chunked) engine.
 
-    Folds give the same bits as that engine on all rows in one process. Nothing of size n comes
-    here, but for a search for medoids: labels stay with the points (`DistributedLabels`).
+    Folds are bit-identical to those of that engine on all rows in one process. Nothing of size n
+    comes here, except for a search for medoids: labels stay with the points (`DistributedLabels`).
     """
 
     def __init__(self, spec: PartitionSpec, transport: Transport) -> None:
@@ -311,8 +311,8 @@ def _join_nodes(results: Iterable[Mapping[Node, Any]]) -> dict[Node, Any]:
 class Journal:
     """The requests that compute the state of the points as it is now, as `entries`.
 
-    State that is lost with a worker is computed again. Of all requests so far only those are kept
-    whose columns have not been overwritten since: a few folds, or the seeds of k-means++ so far.
+    State that is lost with a worker is computed again. Only those requests are kept whose
+    columns have not been overwritten since: a few folds, or the seeds of k-means++ so far.
     """
 
     def __init__(self) -> None:

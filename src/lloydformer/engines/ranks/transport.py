@@ -34,7 +34,7 @@ def place_on_ranks(lengths: Sequence[int], leaf: int, *, single: bool) -> list[P
     """Cut shards of these lengths into partitions, in their order; with `single` into one.
 
     A partition is held by the rank that has most of its rows. Leaves with rows of other ranks are
-    partitions of their own, so that the rank's own rows need not be copied beside them.
+    partitions of their own, so that the rank's own rows need not be copied.
     """
     ranges = cut_partitions(lengths, leaf, sum(lengths) if single else 1)
     if len(ranges) > 1:

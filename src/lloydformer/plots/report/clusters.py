@@ -73,7 +73,7 @@ def report(
         A fitted estimator. It is not changed.
     X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
         Rows as `predict` takes them: those of the fit or others. If they are those of the fit,
-        rows that `TrimmedKMeans` left out are left out here, too.
+        rows that `TrimmedKMeans` left out are also left out here.
     path : str or PathLike, default="clusters.html"
         The file to write. An existing file is replaced if it is such a page.
     title : str or None, default=None

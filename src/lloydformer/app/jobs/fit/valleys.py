@@ -26,7 +26,7 @@ def pair_evidence(
 
     Position of a row x on the line from $c_i$ to $c_j$:
     $t = \tfrac12 + (\lVert x - c_i \rVert^2 - \lVert x - c_j \rVert^2)
-    / (2 \lVert c_i - c_j \rVert^2)$. Of the rows near the line, M are between the centers, and at
+    / (2 \lVert c_i - c_j \rVert^2)$. Near the line, M rows are between the centers, and at
     least F around each of them. Without a valley, as for any unimodal density, a row between the
     centers is at least as likely as one around the sparser center, for the widths of the bands;
     M is then binomial of M + F with that share, and with a smaller share if there is a valley.

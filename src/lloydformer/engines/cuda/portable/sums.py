@@ -1,7 +1,7 @@
 """Sums of the clusters in fixed point, new centers from them, and distances.
 
-Sums are whole numbers, so that atomic additions give the same bits in any order, and only rows
-that changed their label move between the sums of two clusters.
+Sums are whole numbers, so that atomic additions are exact in any order, and only rows that
+changed their label move between the sums of two clusters.
 
 Loads of what is then overwritten are followed by a barrier: Triton may give the same element to
 several threads, and none of them may read it after another has written it.
