@@ -35,7 +35,7 @@ def application(wanted: Sequence[str]) -> typer.Typer:
     """Return the typer application; imports only the commands in `wanted`."""
     app = typer.Typer(
         name="lloydformer",
-        help="Clustering algorithms as transformers with hand-set weights.",
+        help="Cluster the rows of files, and look into transformers that run the same algorithms.",
         rich_markup_mode=None,  # help has words in brackets, which are not marks
         context_settings={"help_option_names": ["-h", "--help"]},
     )
