@@ -24,8 +24,9 @@ PAPER = SOURCE / "paper"
 _CODE_IN_DOCSTRING = re.compile(r"`[^`\n]*`|^ *(>>>|\.\.\.).*$|^ *[\w*, ]+ : ", re.MULTILINE)
 # Parts of sentences that are right in spite of a pattern.
 ALLOWED = (
-    "stand in the way",
-    "stands for one",
+    "stand for a missing value",
+    "stand for missing values",
+    "stands for several",
 )
 
 # Patterns of any prose, and what to write instead.

@@ -1,4 +1,4 @@
-"""Which columns of a table are used, and in which notation: by options and by what they hold."""
+"""Choice of the columns of a table and of their notations, by options and by their values."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str], dict[str, str]]
 def add_notations(
     table: Table, conversion: Conversion, n_rows: int | None, known: bool
 ) -> tuple[Conversion, dict[str, str]]:
-    """Find the notations of columns that are no plain numbers; returns what is done with them.
+    """Find the notations of columns that are not plain numbers; returns what is done with them.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Conversion:
-    """How the columns of a table become points.
+    """Conversion of the columns of a table to points.
 
     Attributes
     ----------

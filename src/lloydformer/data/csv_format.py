@@ -69,7 +69,7 @@ def is_number(text: str, decimal: str = ".") -> bool:
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How a text is written.
+    """Format of a text.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class TableHeader:
     width : int
         The number of values in a record.
     lines : int
-        Lines at the beginning that are no rows: to the end of the names, or of units below them.
+        Lines at the beginning that are not rows: to the end of the names, or of units below them.
     names : tuple of str or None
         Names of the columns.
     units : tuple of str
@@ -310,7 +310,7 @@ class TableHeader:
 
     @property
     def notes(self) -> list[str]:
-        """What was detected, in words."""
+        """The detected format in words."""
         words = [unit for unit in self.units if unit]
         return [f"line {self.lines} as units ({list_names(words, 6)})"] if words else []
 

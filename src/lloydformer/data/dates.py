@@ -1,7 +1,7 @@
 """Dates and times as numbers: days since 1970-01-01, or parts such as the month and the hour.
 
 `datetime.strptime` and `dateutil` guess: they read 03/04/2024 in one of its two orders. Here a text
-has either one reading or two, and whoever reads a column decides between them with all its values.
+has either one reading or two, and the reader of a column decides between them with all its values.
 """
 
 import datetime
@@ -44,7 +44,7 @@ class Moment:
     ----------
     day_first, month_first : float or None
         Days since 1970-01-01 where the text was written, for both orders; they are equal for most
-        texts, and None for an order in which it is no date. Of times and durations: days.
+        texts, and None for an order in which it is not a date. Days for times and durations.
     kind : {"date", "time", "duration"}
         What it is.
     zone : float or None
@@ -61,7 +61,7 @@ class Moment:
 
 
 def read_moment(text: str) -> Moment | None:
-    """Read a text; None if it is no date. Years have four digits.
+    """Read a text; None if it is not a date. Years have four digits.
 
     >>> read_moment("03/04/2024").day_first - read_moment("2024-04-03").day_first
     0.0

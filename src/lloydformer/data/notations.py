@@ -1,4 +1,4 @@
-"""How texts of a column become numbers: amounts of money, percent, yes and no, dates.
+"""Conversion of texts to numbers: amounts of money, percent, yes and no, dates.
 
 A column is read in one notation. It is found from all of its values: a notation that cannot read
 one of them is ruled out, and if two are left that give different numbers, the user is asked. So no
@@ -261,7 +261,7 @@ class Amount:
 
 
 def read_amount(text: str) -> Amount | None:
-    """Read a number as banks and spreadsheets write it; None if it is none.
+    """Read a number as banks and spreadsheets write it; None if it is not one.
 
     >>> read_amount("($1,234.50)").point, read_amount("1.234,50 €").comma, read_amount("12-").point
     (-1234.5, 1234.5, -12.0)
@@ -309,7 +309,7 @@ def reads_as_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Notation:
-    """How the texts of a column become numbers.
+    """Conversion of the texts of a column to numbers.
 
     Attributes
     ----------
@@ -417,7 +417,7 @@ def _read_truth(text: str) -> bool | None:
 
 @dataclass
 class NotationSearch:
-    """What the values of a column have been so far; `add` reads them one by one.
+    """Summary of the values of a column so far; `add` reads them one by one.
 
     Attributes
     ----------
@@ -540,7 +540,7 @@ class NotationSearch:
 
     @property
     def n_readings(self) -> int:
-        """How many notations read all values and give different numbers; 0 for words."""
+        """Number of notations that read all values and give different numbers; 0 for words."""
         if self.n_values == 0:
             return 1 if self.missing else 0
         if self.is_truth:
