@@ -8,6 +8,7 @@ with `kmeans`. The tuples below are the only lists of recipes; other lists are d
 from collections.abc import Callable
 
 from lloydformer.circuits.gradients import softened, straight_through
+from lloydformer.circuits.mixture import mixture
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
@@ -26,6 +27,7 @@ __all__ = [
     "lloyd_dot",
     "medoids",
     "medoids_swap",
+    "mixture",
     "relocating",
     "robust",
     "robust_lifted",
@@ -55,6 +57,14 @@ MAKERS: dict[str, Callable[..., AnyRecipe]] = {
     make.__name__: make for make in (*IN_TABLE, *BEYOND_TABLE, *TRAINED)
 }
 
+
+# Makers of recipes whose components have more parameters than a center. The explorer and
+# `lloydformer.check`, which pass on centers alone, do not have them.
+MIXTURES: tuple[Callable[..., Recipe], ...] = (mixture,)
+
+# All of them by name, for lists of recipes.
+NAMED: dict[str, Callable[..., AnyRecipe]]
+NAMED = {**MAKERS, **{make.__name__: make for make in MIXTURES}}
 
 # Functions that take a recipe and return another one.
 CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)
