@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
     from lloydformer.estimators.kmeans import KMeans as KMeans
     from lloydformer.estimators.medoids import KMedoids as KMedoids
+    from lloydformer.estimators.mixture import GaussianMixture as GaussianMixture
+    from lloydformer.estimators.mixture_families import BernoulliMixture as BernoulliMixture
+    from lloydformer.estimators.mixture_families import PoissonMixture as PoissonMixture
     from lloydformer.estimators.relocating import RelocatingKMeans as RelocatingKMeans
     from lloydformer.estimators.robust import RobustKMeans as RobustKMeans
     from lloydformer.estimators.scaler import Scaler as Scaler
@@ -41,13 +44,16 @@ else:  # the same names, each imported when it is first used
 
     _HOMES = {
         "BatchResult": "lloydformer.solving.batch.fit",
+        "BernoulliMixture": "lloydformer.estimators.mixture_families",
         "CheckResult": "lloydformer.paper.verify.checking.result",
         "Circuit": "lloydformer.circuits.circuit",
         "CircuitClusterer": "lloydformer.estimators.circuit",
         "Description": "lloydformer.profiles.description",
+        "GaussianMixture": "lloydformer.estimators.mixture",
         "KMeans": "lloydformer.estimators.kmeans",
         "KMedoids": "lloydformer.estimators.medoids",
         "LearnedKMeans": "lloydformer.learning.estimator",
+        "PoissonMixture": "lloydformer.estimators.mixture_families",
         "ProgressBar": "lloydformer.solving.progress",
         "Recipe": "lloydformer.circuits.recipe",
         "RelocatingKMeans": "lloydformer.estimators.relocating",

@@ -12,7 +12,10 @@ from lloydformer.circuits.activations import Softmax, Sparsemax, TopK
 
 ROOT = Path(__file__).parents[2]
 TEX = ROOT.parent / "shared" / "paper" / "paper.tex"
-MAKERS = (*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED)
+MAKERS = (
+    *(*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED),
+    *lf.recipes.MIXTURES,
+)
 
 
 def test_the_table_has_seven_rows_in_the_papers_order():
@@ -40,12 +43,13 @@ APPENDICES = {
     "medoids_swap": "docs/medoids.md",
     "symmetric": "docs/symmetric.md",
     "learned": "asec:trf-train",
+    "mixture": "docs/mixtures.md",
 }
 
 
 def test_where_the_recipes_beyond_the_table_are_constructed():
     """tests/test_table.py compares those of the table with the paper."""
-    beyond = (*lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED)
+    beyond = MAKERS[len(lf.recipes.IN_TABLE) :]
     assert {make.__name__: make().appendix for make in beyond} == APPENDICES
     for page in APPENDICES.values():
         assert not page.startswith("docs/") or (ROOT / page).exists()
@@ -79,6 +83,9 @@ WRONG_WORDS = {  # parts check these values without a type checker
     "lf.recipes.lloyd('last')": 'ties: found \'last\'; pass "first" or "average"',
     "lf.recipes.spherical('max')": 'norm: found \'max\'; pass "rms" or "layer"',
     "lf.recipes.robust(1.0, 'tanh')": 'activation: found \'tanh\'; pass "sparsemax", "softmax"',
+    "lf.recipes.mixture('round')": 'covariance: found \'round\'; pass one of "full", "tied"',
+    "lf.recipes.mixture(family='gamma')": "family: found 'gamma'; pass one of gaussian, bernoulli",
+    "lf.recipes.mixture(weights='none')": 'weights: found \'none\'; pass "free" or "equal"',
     "Quadratic('cube')": 'unit: found \'cube\'; pass "square" or "rectified"',
     "Softmax('hot')": "inverse_temperature: found 'hot'; pass a positive finite number",
     "TopK(2.5)": "m: found 2.5; pass an integer above 0",

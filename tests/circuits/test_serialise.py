@@ -22,6 +22,7 @@ RECIPES = [
     lf.recipes.relocating(2, 4, 7, 1.5, 0.25),
     lf.recipes.recombining(2, 4, 1, 0.25, 0.125),
     lf.recipes.medoids_swap(3, 0.5),
+    lf.recipes.mixture("tied", weights="equal", regularisation=0.5),
     replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
 ]
 

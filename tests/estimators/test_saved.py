@@ -291,7 +291,7 @@ WRONG = [
     ({"library": "other"}, "is not a model of lloydformer"),
     ({"tensors": "../model.safetensors"}, "not a name of a tensor file"),
     ({"tensors": None}, "not a name of a tensor file"),
-    ({"class": "Birch"}, "found class 'Birch'; there are CircuitClusterer"),
+    ({"class": "Birch"}, "found class 'Birch'; there are BernoulliMixture, CircuitClusterer"),
     ({"class": ["KMeans"]}, "found class"),
     ({"class": "Clusterer"}, "found class 'Clusterer'"),
     ({"parameters": None}, "found parameters None"),

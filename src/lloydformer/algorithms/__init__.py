@@ -7,6 +7,7 @@ code imports them: an estimator only names its algorithm, for checks and tests. 
 
 from lloydformer.algorithms.contract import Algorithm, History, run
 from lloydformer.algorithms.lloyd import Lloyd, LloydBinary, Soft, Spherical
+from lloydformer.algorithms.mixture import Mixture, MixtureState
 from lloydformer.algorithms.recombining import Recombining, RecombiningHistory
 from lloydformer.algorithms.relocating import Relocating, RelocatingHistory
 from lloydformer.algorithms.robust import Medoids, Robust, Trimmed
@@ -17,6 +18,8 @@ __all__ = [
     "Lloyd",
     "LloydBinary",
     "Medoids",
+    "Mixture",
+    "MixtureState",
     "Recombining",
     "RecombiningHistory",
     "Relocating",

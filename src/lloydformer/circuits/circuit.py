@@ -1,7 +1,7 @@
 """The circuit: runs a recipe, T layers for T iterations."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -151,6 +151,7 @@ class Circuit(nn.Module):
         n_layers: int = 10,
         keep: Sequence[str] = (),
         seed: Seed = None,
+        start: Mapping[str, Tensor | ndarray] | None = None,
     ) -> Trace:
         """Run the circuit; call it as `circuit(points, centers, ...)`.
 
@@ -167,6 +168,9 @@ class Circuit(nn.Module):
         seed : int, sequence of int or None, default=None
             Seed for recipes that draw noise. In a batch, problem i draws with seed + i, or with
             the i-th of several seeds.
+        start : mapping of str to torch.Tensor or numpy.ndarray, or None, default=None
+            Further parameters of the initial centers, for recipes whose centers have some:
+            "weights" and "covariances" of `lloydformer.recipes.mixture`.
 
         Returns
         -------
@@ -198,7 +202,7 @@ class Circuit(nn.Module):
         names = intermediate_names(layers)
         patterns, patches = check_patterns(keep, names), tuple(self._patches)
         check_patterns([patch.pattern for patch in patches], names, "patch")
-        x, c, origin = self.embed(points, centers)
+        x, c, origin = self.embed(points, centers, start=start)
         history, outside, depth = [centers], list[Outside](), 0
         with Recorder(patterns, patches).watch(layers) as recorder:
             for recorder.layer, layer in enumerate(layers):
@@ -280,7 +284,13 @@ class Circuit(nn.Module):
         finally:
             self._patches.remove(patch)
 
-    def embed(self, points: Tensor, centers: Tensor, assignments: Tensor | None = None) -> Embedded:
+    def embed(
+        self,
+        points: Tensor,
+        centers: Tensor,
+        assignments: Tensor | None = None,
+        start: Mapping[str, Tensor | ndarray] | None = None,
+    ) -> Embedded:
         """Return the tokens that the first layer receives.
 
         The data are centered if all recipes are translation invariant, unless `as_printed`.
@@ -293,6 +303,8 @@ class Circuit(nn.Module):
             The centers.
         assignments : torch.Tensor of shape (n, k) or (b, n, k), or None, default=None
             Assignments of an earlier layer; zero by default.
+        start : mapping of str to torch.Tensor or numpy.ndarray, or None, default=None
+            Further parameters of the centers, by name (see `forward`).
 
         Returns
         -------
@@ -318,7 +330,8 @@ class Circuit(nn.Module):
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
-        return Embedded(self.tokens.encoder(x, assignments), self.tokens.decoder(c), origin)
+        given = {name: torch.as_tensor(value).to(c) for name, value in (start or {}).items()}
+        return Embedded(self.tokens.encoder(x, assignments), self.tokens.decoder(c, given), origin)
 
     def _check_problem(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
         x, c = as_problem(points, centers)

@@ -28,7 +28,7 @@ class FeedForward(Protocol):
     @property
     def subspaces(self) -> frozenset[Subspace]: ...
 
-    def build(self, space: Space) -> "QuadraticNetwork":
+    def build(self, space: Space) -> nn.Module:
         """Return the module for tokens of this space."""
         ...
 

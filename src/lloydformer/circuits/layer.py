@@ -3,17 +3,22 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import SupportsIndex
+from typing import SupportsIndex, cast
 
 import torch
 from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context, Softmax
 from lloydformer.circuits.activations.contract import Amount
-from lloydformer.circuits.heads import Attention, Numbers
-from lloydformer.circuits.outside import choose_uncertainty, has_log_shares, measure_reach
+from lloydformer.circuits.heads import Attention, Head, Numbers
+from lloydformer.circuits.outside import (
+    choose_uncertainty,
+    has_log_shares,
+    measure_reach,
+    weighs_by_share,
+)
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.subspaces import POSITION, Space
 from lloydformer.circuits.tokens import DecoderTokens, EncoderTokens
@@ -195,19 +200,27 @@ class _SlotAttention:
             self.points = tokens
         if slot == self.layer.separated_slot:
             self.separation, self.gap = self.layer.separate(self.points, self.centers)
-        context = Context(
-            gap=self.gap,
-            log_scores=self.log_shares if slot == "decoder_cross" else None,
-            noise=partial(self.noise, slot) if self.noise else None,
-        )
+        context = Context(gap=self.gap, noise=partial(self.noise, slot) if self.noise else None)
+
+        def context_of(head: Head) -> Context:
+            # the logarithms are those of the scores of this head alone
+            if slot == "decoder_cross" and weighs_by_share(head):
+                return replace(context, log_scores=self.log_shares)
+            return context
+
         # Heads are called as modules, so that hooks on them run. Their scores, which such a call
         # does not return, are read where hooks and patches may have replaced them.
-        heads = [self.layer.get_submodule(name) for name in self.layer.recipe.slots[slot]]
+        heads = cast(
+            list[Attention],
+            [self.layer.get_submodule(name) for name in self.layer.recipe.slots[slot]],
+        )
         hook: AbstractContextManager[object] = nullcontext()
         if slot == "encoder_cross" and self.layer.log_shares:
             hook = heads[0].get_submodule("scores").register_forward_hook(self._keep_log_shares)
         with hook:
-            outputs = [h(tokens, sources, context, self.separation, self.numbers) for h in heads]
+            outputs = [
+                h(tokens, sources, context_of(h.head), self.separation, self.numbers) for h in heads
+            ]
         return sum(outputs[1:], start=outputs[0])
 
     def _keep_log_shares(self, module: nn.Module, inputs: object, scores: Tensor) -> None:

@@ -95,15 +95,20 @@ def has_log_shares(recipe: Recipe) -> bool:
     Shares can be too small for a float where their ratios are not; a layer then uses their
     logarithms.
     """
-    assigns, updates = recipe.encoder_cross, recipe.decoder_cross
+    assigns = recipe.encoder_cross
     return (
         isinstance(assigns.activation, Softmax)
-        and isinstance(updates.activation, Linear)
-        and isinstance(updates.score, DotProduct)
         and isinstance(recipe.tokens.codes, OneHot)
-        and assigns.value == updates.query == updates.key == on(ASSIGNMENT)
-        and not (assigns.beside or updates.beside)
+        and assigns.value == on(ASSIGNMENT)
+        and not assigns.beside
+        and any(map(weighs_by_share, recipe.slots["decoder_cross"].values()))
     )
+
+
+def weighs_by_share(head: Head) -> bool:
+    """Return whether the head weighs points by their shares: linear attention on their codes."""
+    by_code = isinstance(head.score, DotProduct) and head.query == head.key == on(ASSIGNMENT)
+    return by_code and isinstance(head.activation, Linear)
 
 
 def has_noise(recipe: AnyRecipe) -> bool:

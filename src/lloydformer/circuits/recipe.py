@@ -24,6 +24,7 @@ from lloydformer.circuits.subspaces import (
     AFFINITY,
     ASSIGNMENT,
     POSITION,
+    QUADRATIC,
     SQUARED_NORM,
     Space,
     Subspace,
@@ -254,11 +255,11 @@ class Recipe:
         """
         if self.free or self.norm is not None:
             return False
-        # heads that read positions must do so by distances, as such or by lifted dot products
+        # Heads that read positions must do so by distances: as such, by lifted dot products, or by
+        # dot products of statistics with squares, which are log densities of Gaussians.
         readers = [h for h in self.heads.values() if POSITION in h.query.subspaces]
-        return all(
-            isinstance(h.score, Euclidean) or SQUARED_NORM in h.query.subspaces for h in readers
-        )
+        lifted = {SQUARED_NORM, QUADRATIC}
+        return all(isinstance(h.score, Euclidean) or lifted & h.query.subspaces for h in readers)
 
     @property
     def free(self) -> bool:
@@ -481,7 +482,10 @@ class Recipe:
         if self.norm:
             updates.append((center, f"{self.norm.symbol}({center})"))
         if self.feedforward:
-            updates.append((center, f"{center} + {self.feedforward.symbol}({center})"))
+            # a network of several steps writes its own lines
+            steps = getattr(self.feedforward, "updates", None)
+            whole = [(center, f"{center} + {self.feedforward.symbol}({center})")]
+            updates += whole if steps is None else steps(center, latex)
         lines = [f"{tokens} {arrow} {update}" for tokens, update in updates]
         return (" \\\\\n" if latex else "\n").join(lines)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from lloydformer.circuits.activations import dense, hard, sparse, straight_through
 from lloydformer.circuits.feedforward import Difference, Product, Quadratic
 from lloydformer.circuits.heads import Head
+from lloydformer.circuits.mixture import MixtureKind, MixtureTokens, NaturalParameters
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Average, Block, Dense, Number, Projection
 from lloydformer.circuits.recipe import Recipe
@@ -24,6 +25,7 @@ _KINDS: tuple[type[Any], ...] = (
     *(Head, Projection, Block, Average, Number, Dense, Euclidean, DotProduct, Scaled),
     *(RMSNorm, LayerNorm, Quadratic, Product, Difference, Fixed),
     *(Staged, Sublayer, Stage, Read, Counts, PairedCounts),
+    *(MixtureKind, MixtureTokens, NaturalParameters),
     # every activation that these modules define: a new one need not be listed
     *(
         kind

@@ -42,6 +42,20 @@ ABSENT = Subspace("absent", "a")
 NEAREST = Subspace("nearest", "r")
 # As NEAREST, for the second nearest center.
 SECOND = Subspace("second", "s")
+# The second part of the statistic of a point, or its mean over the points of a component: squares
+# of the columns, their products, or the squared norm.
+MOMENT = Subspace("moment", "M")
+# Components of a mixture: the mean assignment of all points. k dimensions.
+SHARES = Subspace("shares", "ρ")
+# Components: their own weight, one of the shares. 1 dimension.
+WEIGHT = Subspace("weight", "w")
+# Components: variances or the upper triangle of the covariance matrix; as many as MOMENT.
+COVARIANCE = Subspace("covariance", "S")
+# Components: the natural parameters that belong to position, MOMENT and ONE of a point. The dot
+# product with these is the logarithm of weight times density. d, as many as MOMENT, and 1.
+LINEAR = Subspace("linear", "η")
+QUADRATIC = Subspace("quadratic", "Λ")
+CONSTANT = Subspace("constant", "κ")
 
 
 def belonging(head: int) -> Subspace:

@@ -1,5 +1,6 @@
 """Tokens: how points and centers are embedded, and the codes of clusters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -101,8 +102,18 @@ class Tokens:
         # affinities, NEAREST and SECOND of a point are 0 until the layer writes them
         return self._embed(points, assignments @ codes, torch.zeros_like(assignments), 0.0)
 
-    def decoder(self, centers: Float[Tensor, "*b k d"]) -> DecoderTokens:
-        """Return C~^(t): positions, and each center's own code."""
+    def decoder(
+        self, centers: Float[Tensor, "*b k d"], start: Mapping[str, Tensor] | None = None
+    ) -> DecoderTokens:
+        """Return C~^(t): positions, and each center's own code.
+
+        start: further parameters of the centers, by name, for tokens that have any.
+        """
+        if start:
+            raise ValueError(
+                f"start: found {', '.join(map(repr, start))}; centers of this recipe have a "
+                "position alone, leave it out"
+            )
         k = centers.shape[-2]
         codes = self.codes.table(k).to(centers).expand(*centers.shape[:-1], -1)
         # as queries, e_j selects column j of the points' affinities, and 1 their NEAREST and SECOND

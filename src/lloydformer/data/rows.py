@@ -65,6 +65,12 @@ class Rows(Protocol):
     def directions(self) -> "Rows":
         """Return these rows divided by their norms; zeros stay zeros."""
 
+    def double(self) -> "Rows":
+        """Return these rows in float64."""
+
+    def products(self, matrix: Tensor) -> Tensor:
+        """Return the products (m, e) with a matrix (d, e)."""
+
     def nearest(self, centers: Float[Tensor, "k d"]) -> Int[Tensor, " m"]:
         """Return the nearest center of each row; on ties the first one.
 
@@ -207,6 +213,12 @@ class DenseRows(Rows):
         norms = scaled.norm(dim=1, keepdim=True)
         return DenseRows(scaled / torch.where(norms > 0, norms, 1), None)
 
+    def double(self) -> "DenseRows":
+        return DenseRows(self.points.double(), None)
+
+    def products(self, matrix: Float[Tensor, "d e"]) -> Float[Tensor, "m e"]:
+        return self.points @ matrix
+
 
 class SparseRows(Rows):
     """Rows of a CSR matrix, on the CPU; the origin is zero, as centering would fill them."""
@@ -280,3 +292,19 @@ class SparseRows(Rows):
         norms = SparseRows(scaled).squared_norms().sqrt().numpy()
         scaled.data /= np.repeat(np.where(norms > 0, norms, 1), counts)
         return SparseRows(scaled)
+
+    def double(self) -> "SparseRows":
+        return SparseRows(self.matrix.astype(np.float64))
+
+    def squared(self) -> "SparseRows":
+        """Return rows of the squares of all values."""
+        return SparseRows(self.matrix.multiply(self.matrix).tocsr())
+
+    def beside(self, more: "SparseRows | None" = None) -> "SparseRows":
+        """Return rows with further columns: those of `more`, or the squared norm."""
+        if more is None:
+            more = SparseRows(sparse.csr_matrix(self.squared_norms().numpy()[:, None]))
+        return SparseRows(sparse.hstack([self.matrix, more.matrix], format="csr"))
+
+    def products(self, matrix: Float[Tensor, "d e"]) -> Float[Tensor, "m e"]:
+        return torch.from_numpy(self.matrix @ matrix.numpy())

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
     from lloydformer.estimators.kmeans import KMeans as KMeans
     from lloydformer.estimators.medoids import KMedoids as KMedoids
+    from lloydformer.estimators.mixture import GaussianMixture as GaussianMixture
+    from lloydformer.estimators.mixture_families import BernoulliMixture as BernoulliMixture
+    from lloydformer.estimators.mixture_families import PoissonMixture as PoissonMixture
     from lloydformer.estimators.registry import ALGORITHMS as ALGORITHMS
     from lloydformer.estimators.registry import RegisteredAlgorithm as RegisteredAlgorithm
     from lloydformer.estimators.registry import register as register
@@ -26,10 +29,13 @@ else:  # the same names, each imported when it is first used
 
     _HOMES = {
         "ALGORITHMS": "lloydformer.estimators.registry",
+        "BernoulliMixture": "lloydformer.estimators.mixture_families",
         "CircuitClusterer": "lloydformer.estimators.circuit",
         "Clusterer": "lloydformer.estimators.base",
+        "GaussianMixture": "lloydformer.estimators.mixture",
         "KMeans": "lloydformer.estimators.kmeans",
         "KMedoids": "lloydformer.estimators.medoids",
+        "PoissonMixture": "lloydformer.estimators.mixture_families",
         "RegisteredAlgorithm": "lloydformer.estimators.registry",
         "RelocatingKMeans": "lloydformer.estimators.relocating",
         "RobustKMeans": "lloydformer.estimators.robust",

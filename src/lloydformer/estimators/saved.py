@@ -30,7 +30,7 @@ from lloydformer.data.curves import Curves
 from lloydformer.data.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.estimators.devices import parse_device
-from lloydformer.estimators.source import View
+from lloydformer.estimators.source import View, count_centers
 
 # Types of the fitted attributes that are single values.
 _NUMBERS: dict[str, type[Any]] = {
@@ -42,10 +42,13 @@ _NUMBERS: dict[str, type[Any]] = {
     "_n_init": int,
     "n_steps_": int,
     "inverse_temperature_": float,
+    "converged_": bool,
+    "lower_bound_": float,
 }
 
-# Kind of number and shape of the fitted attributes that are arrays; k clusters, d features.
-_ARRAYS = {
+# Kind of number and shape of the fitted attributes that are arrays; k clusters, d features. None:
+# the shape depends on parameters, and the estimator checks it (`Saved._check_loaded`).
+_ARRAYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "cluster_centers_": ("f", ("k", "d")),
     "labels_": ("i", ("any",)),
     "outliers_": ("i", ("any",)),
@@ -54,6 +57,10 @@ _ARRAYS = {
     "objective_history_": ("f", ("any",)),
     "best_objective_history_": ("f", ("any",)),
     "feature_names_in_": ("O", ("d",)),
+    "weights_": ("f", ("k",)),
+    "means_": ("f", ("k", "d")),
+    **dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), ("f", None)),
+    "lower_bounds_": ("f", ("any",)),
 }
 _KINDS = {"f": "floats", "i": "whole numbers", "O": "names"}
 _VIEW = dict.fromkeys(("origin", "shift", "scale"), ("f", ("d",)))
@@ -64,9 +71,6 @@ _CURVES = {
     "values": ("f", ("any",)),
     "shares": ("f", ("any",)),
 }
-# Attributes of every fitted model, also after `partial_fit` alone.
-_ALWAYS = {"cluster_centers_", "inertia_", "n_features_in_", "_n_features_out"}
-
 # Packages whose versions are noted in a model folder, for people; reading does not depend on them.
 _PACKAGES = ("lloydformer", "torch", "numpy", "scikit-learn")
 
@@ -107,6 +111,14 @@ class Saved(DocLinked):
     >>> hasattr(lf.KMeans, "save_pretrained"), hasattr(lf.KMeans, "from_pretrained")
     (True, True)
     """
+
+    # Attributes of every fitted model, also after `partial_fit` alone.
+    _required: ClassVar[frozenset[str]] = frozenset(
+        {"cluster_centers_", "inertia_", "n_features_in_", "_n_features_out"}
+    )
+
+    def _check_loaded(self) -> None:
+        """Raise `ValueError` for attributes of a folder that contradict the parameters."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickle and copies, without labels that are not computed yet."""
@@ -269,11 +281,13 @@ def _build_model(kind: type[S], config: Config, tensors: Arrays) -> S:
     model._validate_params()
     if attributes:
         view = sections["view"]
-        check_attributes(attributes, view)
+        check_attributes(attributes, view, kind._required)
         curves = Curves(**{name: view[name] for name in _CURVES}) if "units" in view else None
         scaling = Scaling(view["shift"], view["scale"], curves) if "scale" in view else None
         model.__dict__.update(attributes, _view=View(view["origin"], scaling))
     _check_consistent(model)
+    if attributes:
+        model._check_loaded()
     return model
 
 
@@ -282,9 +296,10 @@ def _check_consistent(model: Any) -> None:
     if model.device is not None:
         parse_device(model.device)
     centers = getattr(model, "cluster_centers_", None)
-    if centers is not None and centers.shape[0] != model.n_clusters:
+    if centers is not None and centers.shape[0] != count_centers(model):
+        name = "n_clusters" if hasattr(model, "n_clusters") else "n_components"
         raise ValueError(
-            f"n_clusters: found {model.n_clusters}, but cluster_centers_ has "
+            f"{name}: found {count_centers(model)}, but cluster_centers_ has "
             f"{centers.shape[0]} rows; fit the model again"
         )
 
@@ -359,18 +374,25 @@ def drop_lazy_labels(state: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name not in lazy}
 
 
-def check_attributes(attributes: dict[str, Any], view: dict[str, Any]) -> None:
+def check_attributes(
+    attributes: dict[str, Any], view: dict[str, Any], required: frozenset[str]
+) -> None:
     """Raise `ValueError` unless these are the attributes of one fitted model."""
-    if missing := sorted(_ALWAYS - attributes.keys()):
+    if missing := sorted(required - attributes.keys()):
         raise ValueError(f"lacks {', '.join(missing)}")
     for name, value in attributes.items():
         if name in _NUMBERS:
             # `type`, as JSON's true is an int to `isinstance`
-            if type(value) is not _NUMBERS[name] or (type(value) is int and value < 1):
+            # a mixture with max_iter=0 has its start
+            least = 0 if name == "n_iter_" and "lower_bound_" in required else 1
+            if type(value) is not _NUMBERS[name] or (type(value) is int and value < least):
                 raise ValueError(f"{name}: found {value!r}; it is a {_NUMBERS[name].__name__}")
         elif name not in _ARRAYS:
             raise ValueError(f"found attribute {name!r}, which no fitted model has")
-    k, d = attributes["_n_features_out"], attributes["n_features_in_"]
+    k, d = attributes.get("_n_features_out"), attributes["n_features_in_"]
+    if k is None:  # a mixture, which does not transform rows
+        _check_array("weights_", attributes["weights_"], "f", ("any",), {})
+        k = len(attributes["weights_"])
     for name, (kind, shape) in _ARRAYS.items():
         if name in attributes:
             _check_array(name, attributes[name], kind, shape, {"k": k, "d": d})
@@ -386,10 +408,13 @@ def check_attributes(attributes: dict[str, Any], view: dict[str, Any]) -> None:
 
 
 def _check_array(
-    name: str, value: Any, kind: str, shape: tuple[str, ...], sizes: dict[str, int]
+    name: str, value: Any, kind: str, shape: tuple[str, ...] | None, sizes: dict[str, int]
 ) -> None:
     """Raise `ValueError` unless this is an array of this kind and shape, with finite centers."""
     array = value.numpy() if isinstance(value, Tensor) else value
+    if shape is None:
+        shape = ("d",) * getattr(array, "ndim", 0)
+        sizes = {}
     if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != len(shape):
         found = repr(array)
         if isinstance(array, np.ndarray):

@@ -145,6 +145,13 @@ class NoDirectionError(ArgumentError):
         )
 
 
+def count_centers(estimator: Any) -> int:
+    """Return the number of clusters, or of components of a mixture."""
+    # not a property of mixtures: scikit-learn's checks set `n_clusters` wherever there is one
+    given = getattr(estimator, "n_clusters", None)
+    return int(estimator.n_components if given is None else given)
+
+
 def find_zero_rows(blocks: TensorBlocks | SparseBlocks | StreamedBlocks) -> Tensor:
     """Return the numbers of the rows that have no direction."""
     found = []
@@ -210,7 +217,7 @@ def _dense_blocks(
         points = points if wanted is None else move_to_device(points, wanted)
     # Folds run there; the points may be on the host if they do not fit.
     device = points.device if wanted is None or points.is_cuda else require_device(wanted)
-    k = int(estimator.n_clusters)
+    k = count_centers(estimator)
     view = None if reset else estimator._view
     seen = own if view is None else view
     scaling, given = None if seen is None else seen.scaling, None
@@ -276,7 +283,7 @@ def _bend(points: Tensor, own: TensorBlocks | None, scaling: Scaling) -> TensorB
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any) -> SparseBlocks:
     """Return a sparse matrix with finite values as blocks."""
     assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
-    wanted, k, d = requested_device(estimator), int(estimator.n_clusters), X.shape[1]
+    wanted, k, d = requested_device(estimator), count_centers(estimator), X.shape[1]
     here = wanted is None or not estimator._sparse_on_gpu
     device = torch.device("cpu") if here else require_device(wanted)
     weights, unit = weights_in_units(sample_weight, X.shape[0])
@@ -328,7 +335,7 @@ def read_collection(
             "X: found a dask collection, and the model scales columns by logarithms or ranks; "
             "predict and transform accept it; for the score, add up the scores of parts in memory"
         )
-    blocks = opener.open(int(estimator.n_clusters), weights, directions, engine, view)
+    blocks = opener.open(count_centers(estimator), weights, directions, engine, view)
     if not directions:
         _check_squares(estimator, blocks.layout, found.ends, reset)
     return ClusterSource(blocks, None, found)

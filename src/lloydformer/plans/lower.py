@@ -20,6 +20,7 @@ from lloydformer.circuits.activations import (
 )
 from lloydformer.circuits.gradients import forward_only
 from lloydformer.circuits.heads import Head
+from lloydformer.circuits.mixture import MixtureTokens, NaturalParameters, mixture
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
@@ -36,6 +37,7 @@ from lloydformer.circuits.subspaces import (
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
+from lloydformer.plans.mixture import MixturePlan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.soft import SoftPlan
 from lloydformer.plans.trimmed import TrimmedPlan
@@ -145,6 +147,8 @@ def derive(recipe: AnyRecipe) -> Lowering:
             "RelocatingKMeans",
         )
     recipe = forward_only(recipe)
+    if isinstance(recipe.tokens, MixtureTokens):
+        return _derive_mixture(recipe)
     # The order of the proof of thm:l2-clus-eu. Both self-attentions must cancel first: only then
     # does the layer compute what its two cross-attentions compute.
     _check_constructed(recipe)
@@ -167,6 +171,54 @@ def derive(recipe: AnyRecipe) -> Lowering:
             f"What is left is {meaning.plan}.",
         ),
     )
+
+
+def _derive_mixture(recipe: Recipe) -> Lowering:
+    """Lower EM of a mixture: the proof is about exactly these heads and this network."""
+    assert isinstance(recipe.tokens, MixtureTokens)
+    kind = recipe.tokens.kind
+    known = mixture(kind.covariance, kind.family, kind.weights, recipe.tokens.regularisation)
+    for slot in ("encoder_self", "encoder_cross", "decoder_self", "decoder_cross", "feedforward"):
+        if getattr(recipe, slot) != getattr(known, slot):
+            raise LoweringError(slot, f"it is not that of EM, {getattr(known, slot)}")
+    for slot in ("affinity", "norm", "numbers"):
+        if getattr(recipe, slot) is not None:
+            raise LoweringError(slot, "EM of a mixture has none")
+    assert isinstance(recipe.feedforward, NaturalParameters)
+    wiped = (
+        "decoder_self: a component's best score is with itself; with the residual its old "
+        "statistic and parameters cancel."
+    )
+    assigning = (
+        "encoder_cross: the product of a point's statistic and a component's natural parameters is "
+        "log(weight * density), so soft-max gives the responsibilities: the E-step."
+    )
+    average = (
+        "decoder_cross: linear attention averages the statistic by responsibilities, and uniform "
+        "attention averages these: sums over the points, the M-step."
+    )
+    network = (
+        "feedforward: it computes natural parameters from mean statistics, without the points."
+    )
+    plan: Plan = MixturePlan(kind, recipe.feedforward.regularisation)
+    if kind.is_limit:
+        plan, assigning = (
+            MeansPlan(),
+            (
+                "encoder_cross: the product is minus the squared distance, plus a number that all "
+                "share; each point goes to the nearest mean."
+            ),
+        )
+    elif kind.is_fixed and kind.weights == "equal":
+        # minus half the squared distance over the variance, plus a number that all share
+        assert not isinstance(kind.covariance, str)
+        plan = SoftPlan(1 / (2 * kind.covariance))
+    steps = (
+        "encoder_self: a point's best score is with itself, so attention is the identity; its "
+        "value is minus the assignment, and the residual's assignment cancels: Y ← 0.",
+        *(assigning, wiped, average, network, f"What is left is {plan}."),
+    )
+    return Lowering(plan, steps)
 
 
 def _find_meaning(recipe: Recipe) -> Meaning:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.mixture import AnyClusterer
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ClusterTotals:
         return None if self._left_out is None else self._left_out.tolist()
 
 
-def assign_rows(model: Clusterer, rows: Any, labels: Any = None) -> Assignment:
+def assign_rows(model: AnyClusterer, rows: Any, labels: Any = None) -> Assignment:
     """Assign each row to its nearest center; `rows` is what `predict` takes.
 
     `labels`: the `labels_` of the fit, if the model was fitted on these rows. They save a

@@ -16,7 +16,7 @@ from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.dask.chunks import is_collection
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.mixture import AnyClusterer
 from lloydformer.estimators.source import read, weights_in_units
 from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.checks import ArgumentError
@@ -39,7 +39,7 @@ class Clustering:
 
     Attributes
     ----------
-    model : Clusterer
+    model : AnyClusterer
         The fitted model.
     blocks : TensorBlocks or SparseBlocks
         The rows, on the CPU, as the model compares them.
@@ -67,7 +67,7 @@ class Clustering:
         Drew the samples.
     """
 
-    model: Clusterer
+    model: AnyClusterer
     blocks: TensorBlocks | SparseBlocks
     assignment: Assignment
     sample: Sample
@@ -198,7 +198,7 @@ def open_clustering(
 
     All is computed on the CPU, in this process.
     """
-    if not isinstance(model, Clusterer):
+    if not isinstance(model, AnyClusterer):
         raise ValueError(
             f"model: found {type(model).__name__}; pass a fitted estimator of lloydformer, for "
             "instance lf.KMeans(3).fit(X); of a pipeline, its last step and the transformed rows"
@@ -257,11 +257,11 @@ def _to_cpu(X: Any) -> Any:
     return X.detach().cpu() if isinstance(X, Tensor) else X
 
 
-def _on_cpu(model: Clusterer) -> Clusterer:
+def _on_cpu(model: AnyClusterer) -> AnyClusterer:
     """Return a copy of a model that computes on the CPU, in this process, without callbacks."""
     local = copy(model)
     local.device, local.engine, local.callback, local.verbose = None, "auto", None, 0
-    for name in ("cluster_centers_", "labels_"):
+    for name in ("cluster_centers_", "labels_", "weights_", "means_", "covariances_"):
         values = vars(local).get(name)
         if values is None:
             continue
@@ -272,7 +272,7 @@ def _on_cpu(model: Clusterer) -> Clusterer:
     return local
 
 
-def _assign(model: Clusterer, rows: Any, n_rows: int) -> Assignment:
+def _assign(model: AnyClusterer, rows: Any, n_rows: int) -> Assignment:
     """Assign rows to clusters; rows that the fit left out are left out, if they are these rows."""
     predicted = torch.as_tensor(model.predict(rows)).cpu()
     found = assign_rows(model, rows, None)
@@ -285,7 +285,7 @@ def _assign(model: Clusterer, rows: Any, n_rows: int) -> Assignment:
     return replace(found, left_out=~kept) if is_same else found
 
 
-def _column_names(model: Clusterer, X: Any, n_features: int) -> tuple[str, ...]:
+def _column_names(model: AnyClusterer, X: Any, n_features: int) -> tuple[str, ...]:
     """Return the names of the fit, or of the frame; x1, x2, ... if there are none."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:

@@ -43,9 +43,9 @@ def recipes(
     from lloydformer.circuits import recipes as library
 
     name = explain or name
-    if name is not None and name not in library.MAKERS:
-        raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(library.MAKERS)}")
-    chosen = [library.MAKERS[one]() for one in ([name] if name else library.MAKERS)]
+    if name is not None and name not in library.NAMED:
+        raise ValueError(f"recipe: found {name!r}; pass one of {', '.join(library.NAMED)}")
+    chosen = [library.NAMED[one]() for one in ([name] if name else library.NAMED)]
     if diagram:
         if name is None:
             raise ValueError("--diagram: found no recipe; name one, as in: recipes lloyd --diagram")

@@ -15,7 +15,7 @@ from lloydformer.data.storage.atomic_files import (
     check_writable,
     refuse_to_overwrite,
 )
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.mixture import AnyClusterer
 from lloydformer.profiles.assignment import ClusterTotals, assign_rows
 
 
@@ -50,7 +50,7 @@ def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals
     return found, totals
 
 
-def _open_rows(settings: PredictSettings, model: Clusterer) -> tuple[OpenedTable, TensorBlocks]:
+def _open_rows(settings: PredictSettings, model: AnyClusterer) -> tuple[OpenedTable, TensorBlocks]:
     """Open the data with the model's columns, or with those of --columns.
 
     Raises ValueError if the number of columns is not the model's, or medians are asked for that

@@ -8,6 +8,7 @@ with `kmeans`. The tuples below are the only lists of recipes; other lists are d
 from collections.abc import Callable
 
 from lloydformer.circuits.gradients import softened, straight_through
+from lloydformer.circuits.mixture import mixture
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
@@ -26,6 +27,7 @@ __all__ = [
     "lloyd_dot",
     "medoids",
     "medoids_swap",
+    "mixture",
     "recombining",
     "relocating",
     "robust",
@@ -59,6 +61,14 @@ MAKERS: dict[str, Callable[..., AnyRecipe]] = {
 
 # Makers of recipes for two solutions side by side, 2k centers; commands leave these out.
 OF_PAIRS: tuple[Callable[..., AnyRecipe], ...] = (recombining,)
+
+# Makers of recipes whose components have more parameters than a center. The explorer and
+# `lloydformer.check`, which pass on centers alone, do not have them.
+MIXTURES: tuple[Callable[..., Recipe], ...] = (mixture,)
+
+# All of them by name, for lists of recipes.
+NAMED: dict[str, Callable[..., AnyRecipe]]
+NAMED = {**MAKERS, **{make.__name__: make for make in MIXTURES}}
 
 # Functions that take a recipe and return another one.
 CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)

@@ -22,7 +22,8 @@ from lloydformer.data.storage.atomic_folders import atomic_folder
 from lloydformer.data.storage.bounded_read import read_json
 from lloydformer.data.storage.model_folder import CONFIG, TENSORS
 from lloydformer.data.table_options import MISSING
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.mixture import AnyClusterer
+from lloydformer.estimators.saved import Saved
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.profiles.assignment import ClusterTotals
 
@@ -111,7 +112,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def write_centers(
-    path: Path, columns: Sequence[str], sizes: Sequence[int], model: Clusterer
+    path: Path, columns: Sequence[str], sizes: Sequence[int], model: AnyClusterer
 ) -> None:
     """Write a line for each cluster: its number, its size, its center in the data's units."""
     names = ["cluster", "size", *map(escape_formula, columns)]
@@ -150,7 +151,7 @@ def versions() -> dict[str, str]:
 def describe_fit(
     settings: FitSettings,
     command: str,
-    model: Clusterer,
+    model: AnyClusterer,
     *,
     totals: ClusterTotals,
     columns: Sequence[str],
@@ -234,18 +235,20 @@ class ModelColumns:
     id_column: str | None = None
 
 
-def load_model(path: Path) -> Clusterer:
+def load_model(path: Path) -> AnyClusterer:
     """Load a model from its folder, or from the output folder of a fit.
 
     Raises ValueError if there is no model, or if it is not fitted.
     """
-    model = Clusterer.from_pretrained(model_folder(path))
+    model = Saved.from_pretrained(model_folder(path))
+    if not isinstance(model, AnyClusterer):
+        raise ValueError(f"{path}: holds a {type(model).__name__}, which has no clusters")
     if not hasattr(model, "cluster_centers_"):
         raise ValueError(f"{path}: this model is not fitted; fit it, and save it again")
     return model
 
 
-def load_columns(path: Path, model: Clusterer) -> ModelColumns:
+def load_columns(path: Path, model: AnyClusterer) -> ModelColumns:
     """Read columns.json of a model; without it, the columns are the model's features.
 
     Raises ValueError if the file is damaged.

@@ -12,7 +12,7 @@ from torch import Tensor
 from lloydformer.app.jobs.fit.automatic import Evidence
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.sources import OpenedTable, rows_in_table
-from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.mixture import AnyClusterer
 from lloydformer.fork_safety import cached_property
 from lloydformer.profiles.assignment import Assignment, ClusterTotals
 from lloydformer.profiles.clustering import Clustering
@@ -42,8 +42,10 @@ class FitRun:
 
     @property
     def score(self) -> float:
-        """The value of the criterion; below all others if there is none."""
-        return -math.inf if self.value is None else self.value
+        """The value of the criterion, larger being better; below all others if there is none."""
+        if self.value is None:
+            return -math.inf
+        return -self.value if self.criterion == "bic" else self.value
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers for summary.json, without k, which is their key there."""
@@ -60,7 +62,7 @@ class FitResult:
 
     Attributes
     ----------
-    model : Clusterer
+    model : AnyClusterer
         The fitted model.
     table : OpenedTable
         The table that the data come from.
@@ -80,7 +82,7 @@ class FitResult:
         How sure it is that there are clusters.
     """
 
-    model: Clusterer
+    model: AnyClusterer
     table: OpenedTable
     blocks: TensorBlocks
     assignment: Assignment

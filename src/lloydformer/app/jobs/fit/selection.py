@@ -134,6 +134,8 @@ def _choose_by_fits(
             selected = curve.values[k] if math.isfinite(curve.values[k]) else None
         elif settings.select == "calinski-harabasz":
             selected = _score(result)
+        elif settings.select == "bic":
+            selected = result.model.bic(result.blocks)
         run = fits.describe(result, selected)
         # Strictly better: of equal scores the smaller number of clusters is chosen.
         is_better = run.score > max((other.score for other in runs), default=-math.inf)

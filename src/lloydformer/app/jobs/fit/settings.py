@@ -21,18 +21,20 @@ from lloydformer.data.table_options import (
 from lloydformer.estimators.registry import ALGORITHMS
 
 if TYPE_CHECKING:
-    from lloydformer.estimators.base import Clusterer
+    from lloydformer.estimators.mixture import AnyClusterer
 
 # Ways to choose the number of clusters from a range.
-CRITERIA = ("auto", "silhouette", "calinski-harabasz", "gap", "stability")
+CRITERIA = ("auto", "silhouette", "calinski-harabasz", "gap", "stability", "bic")
 # As `lf.Scaler`, without its import.
 SCALES = ("auto", "standard", "minmax", "robust", "log", "rank", "clip", "none")
 # k-means by a trained layer. It is not registered: it has no recipe of the paper's table.
 LEARNED = "learned"
+# A Gaussian mixture. It is not registered: its components are more than centers.
+MIXTURE = "mixture"
 # Fields of `FitSettings` that are parameters of the estimator, under the same names.
 _PARAMETERS = (
     *("init", "n_init", "max_iter", "tol", "keep", "inverse_temperature", "patience", "effort"),
-    "time_limit",
+    *("time_limit", "covariance_type"),
 )
 # Options that need all rows in this process, or a reader of tables that workers do not use.
 _NOT_ON_CLUSTER = (
@@ -46,7 +48,7 @@ _KEEP_COLUMNS = "Copy all columns of DATA to the labels."
 
 def algorithm_names() -> tuple[str, ...]:
     """Return the names of all algorithms; imports none of them."""
-    return (*ALGORITHMS, LEARNED)
+    return (*ALGORITHMS, LEARNED, MIXTURE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +201,13 @@ class FitSettings(TableSettings):
     time_limit: float | None = option(
         None, help="relocating: stop after this many seconds; seeding is completed first."
     )
+    covariance_type: str | None = option(
+        None,
+        choices=("full", "tied", "diag", "spherical"),
+        metavar="NAME",
+        help="mixture: any covariance (full), one for all (tied), axis-parallel (diag), or round "
+        "(spherical).",
+    )
     start_from: Path | None = option(
         None, metavar="MODEL", help="Start from the centers of this model."
     )
@@ -226,6 +235,16 @@ class FitSettings(TableSettings):
         if self.algorithm not in algorithm_names():
             raise ValueError(
                 f"--algorithm: found {self.algorithm!r}; pass one of {', '.join(algorithm_names())}"
+            )
+        if self.algorithm == MIXTURE and self.is_on_cluster:
+            raise ValueError(
+                "--algorithm: found mixture together with workers; mixtures of files are fitted in "
+                "one process, leave --cluster and --workers out"
+            )
+        if self.select == "bic" and self.algorithm != MIXTURE:
+            raise ValueError(
+                f"--select bic: found --algorithm {self.algorithm}, which has no likelihood; pass "
+                f"--algorithm {MIXTURE}"
             )
         if self.clusters is not None:
             parse_clusters(self.clusters)
@@ -293,12 +312,13 @@ class FitSettings(TableSettings):
             for name, value in self.parameters.items()
         }
 
-    def model(self, n_clusters: int, **more: Any) -> "Clusterer":
+    def model(self, n_clusters: int, **more: Any) -> "AnyClusterer":
         """Return a new estimator; `more` are parameters where the user gave none."""
-        from lloydformer.estimators.base import with_typical_tolerance
+        from lloydformer.estimators.base import Clusterer, with_typical_tolerance
 
         model = estimator_of(self.algorithm)(n_clusters, **{**more, **self.parameters})
-        return with_typical_tolerance(model)
+        # mixtures stop by their likelihood
+        return with_typical_tolerance(model) if isinstance(model, Clusterer) else model
 
     def check(self) -> None:
         """Raise ValueError for values that are not allowed, and options that do not go together."""
@@ -366,12 +386,16 @@ class PredictSettings(TableSettings):
         return self.output or Path(f"{data_name(self.data)}-labels.csv")
 
 
-def estimator_of(algorithm: str) -> "type[Clusterer]":
+def estimator_of(algorithm: str) -> "type[AnyClusterer]":
     """Return the estimator of an algorithm."""
     if algorithm == LEARNED and algorithm not in ALGORITHMS:
         from lloydformer.learning.estimator import LearnedKMeans
 
         return LearnedKMeans
+    if algorithm == MIXTURE and algorithm not in ALGORITHMS:
+        from lloydformer.estimators.mixture import GaussianMixture
+
+        return GaussianMixture
     return ALGORITHMS[algorithm].estimator
 
 

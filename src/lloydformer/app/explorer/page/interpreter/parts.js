@@ -134,6 +134,22 @@ export const PARTS = {
   "draws": "other",
   "candidates": "other"
  },
+ "MixtureKind": {
+  "covariance": "float",
+  "family": "other",
+  "weights": "other"
+ },
+ "MixtureTokens": {
+  "subspaces": "other",
+  "codes": "other",
+  "kind": "other",
+  "variance": "float",
+  "regularisation": "float"
+ },
+ "NaturalParameters": {
+  "kind": "other",
+  "regularisation": "float"
+ },
  "Softmax": {
   "inverse_temperature": "float"
  },
@@ -202,6 +218,9 @@ export const MODULES = {
  "Read": "lloydformer.circuits.stages",
  "Counts": "lloydformer.circuits.stages",
  "PairedCounts": "lloydformer.circuits.stages",
+ "MixtureKind": "lloydformer.circuits.mixture",
+ "MixtureTokens": "lloydformer.circuits.mixture",
+ "NaturalParameters": "lloydformer.circuits.mixture",
  "Softmax": "lloydformer.circuits.activations",
  "LogSoftmax": "lloydformer.circuits.activations",
  "Linear": "lloydformer.circuits.activations",
