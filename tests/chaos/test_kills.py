@@ -46,7 +46,7 @@ def whole_fit(folder: Path) -> int:
     else:
         clusters = set(pyarrow.parquet.read_table(folder / "labels.parquet")["cluster"].to_pylist())
     assert clusters == set(range(k))
-    assert len(lf.KMeans.from_pretrained(folder / "model").cluster_centers_) == k
+    assert len(lf.RelocatingKMeans.from_pretrained(folder / "model").cluster_centers_) == k
     assert (folder / "labels.csv").exists() == (folder / "report.html").exists() == (k % 2 == 1)
     assert (folder / "labels.parquet").exists() == (k % 2 == 0)
     return k
