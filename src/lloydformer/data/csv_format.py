@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from lloydformer.data.notations import MISSING_WORDS, reads_as_number
@@ -34,12 +34,25 @@ _SAMPLE = 1 << 18
 _RECORDS = 500
 # A number with a decimal comma; and one that may be thousands as well, as 1.234 or 1,234.
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_SMALL = re.compile(r"\s*[+-]?[1-9]\d{0,2}\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}[.,]\d{3}\s*")
 # Numbers of four digits that a header may have as years. Beyond them they are taken for values.
 _YEARS = range(1800, 2201)
 # Records that a header is compared with, also in Python. Years and numbers of columns differ from
 # values in most rows, so that a few suffice.
 _BELOW = 200
+# Units without brackets and signs, as they are written above columns. Other words in the first row
+# may be slips, so that the user is asked.
+_UNIT_WORDS = (
+    "s sec ms us ns min h hr hrs d day days wk week weeks month months yr yrs year years m mm "
+    "cm dm km um nm in inch ft yd mi mile miles km/h kmh m/s mph kn kt m2 m3 ha l L ml mL cl "
+    "g kg mg ug t lb lbs oz K C F degC degF deg rad Pa hPa kPa MPa mbar bar psi V mV kV A mA "
+    "uA W kW MW Wh kWh MWh J kJ MJ cal kcal Hz kHz MHz GHz N kN Nm mol mmol ppm ppb pH dB lx "
+    "lux lm rpm pct percent count counts number no. pcs pieces EUR USD GBP CHF JPY euro euros "
+    "dollars bit B kB MB GB TB px"
+)
+_UNITS = frozenset(_UNIT_WORDS.split())
+_UNIT_SIGNS = re.compile(r"[\[(<].*[\])>]|[^0-9]*[%°µμ²³Ωℓ€$£¥·⁻][^0-9]*")
 # Signs with which a formula of a spreadsheet begins, in full width as well.
 _FORMULA_SIGNS = "=+\\-@\t\r\n＝＋－＠"
 
@@ -271,8 +284,11 @@ def detect_decimal(
     fields = [field for row in rows for field in row if field.strip() not in MISSING_VALUES]
     commas = [field for field in fields if _DECIMAL_COMMA.fullmatch(field)]
     points = [field for field in fields if "." in field and is_number(field)]
-    if sep == ";" and points and not commas and all(map(_THOUSANDS.fullmatch, points)):
-        # Where semicolons separate values, a comma is usually the decimal point.
+    grouped = all(map(_THOUSANDS.fullmatch, points))
+    # Where semicolons separate values, a comma is usually the decimal point. Tabs say nothing, but
+    # 1.234 beside 571 is likely written in groups: three decimals would be there in both.
+    likely = sep == ";" or (sep in "\t| " and sep and _mixes_groups(rows))
+    if points and grouped and not commas and likely:
         first = points[0].strip()
         raise ValueError(
             f"{name}: found {first!r}, which may be {first} or {first.replace('.', '')}; pass "
@@ -280,7 +296,16 @@ def detect_decimal(
             "for the latter"
         )
     certain = not all(map(_THOUSANDS.fullmatch, commas))  # 1,5 is no number of thousands
-    return "," if commas and not points and certain else "."
+    # Beside 1,5 a 1.234 may be thousands: as the decimal point is a comma, its column is asked for.
+    return "," if commas and certain and grouped else "."
+
+
+def _mixes_groups(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if a column has numbers such as 1.234, and whole ones of up to three digits."""
+    return any(
+        any(map(_THOUSANDS.fullmatch, column)) and any(map(_SMALL.fullmatch, column))
+        for column in zip_longest(*rows, fillvalue="")
+    )
 
 
 # The first line of a record, its last line, its fields.
@@ -388,7 +413,7 @@ def refuse_title(name: str, first: Record, below: Sequence[Record], options: Tab
 
 
 def is_unit_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if the first row has words, or nothing, in all columns of numbers."""
+    """Return True if the first row has units, or nothing, in all columns of numbers."""
     if len(rows) < 2 or all(map(reads_as_number, rows[0])):
         return False
     columns = list(zip(*rows, strict=True))
@@ -401,9 +426,11 @@ def is_unit_row(rows: Sequence[Sequence[str]]) -> bool:
         if not filled or not all(map(reads_as_number, filled)):
             continue
         unit = unit.strip()
-        if unit[:1].isdigit() or reads_as_number(unit):
+        if unit == "" or unit.lower() in MISSING_WORDS:  # numbers without a unit
+            continue
+        if unit not in _UNITS and not _UNIT_SIGNS.fullmatch(unit):
             return False
-        found |= unit != "" and unit.lower() not in MISSING_WORDS  # - has no unit
+        found = True
     return found
 
 

@@ -37,7 +37,7 @@ def search_columns(
     """
     found = {i: NotationSearch() for i in columns}
     for i, search in found.items() if survey is not None else ():
-        for word in survey[i].words if survey[i].place != "type" else ():  # type: ignore[index]
+        for word in sorted(survey[i].words) if survey[i].place != "type" else ():  # type: ignore[index]
             search.add(word)
     live = [i for i in columns if found[i].n_readings or not found[i].n_values]
     found |= {i: NotationSearch() for i in live}
@@ -104,7 +104,7 @@ def choose_notations(
             notation = _number_or_truth(search, decimal)
             found[i] = ChosenNotation(notation, describe_notation(table, search, notation))
     if numeric_only:
-        words, dates = [], [i for i in dates if options.dates is not None]
+        words, dates = [], [i for i in dates if options.dates in ("days", "parts")]
     questions = [
         *_ask_about_numbers(table, undecided, searches, survey),
         *_ask_about_dates(table, dates, searches, survey),
@@ -122,6 +122,30 @@ def choose_notations(
     return {i: found[i] for i in columns if i in found}
 
 
+def refuse_doubtful_numbers(
+    table: Table, columns: Sequence[int], found: Sequence[ChosenNotation]
+) -> None:
+    """Raise `ValueError` for plain numbers such as 1.234 in a table that has decimal commas.
+
+    They are read with the decimal point of the file, which is not certain any more.
+    """
+    decimal, options = getattr(table, "decimal", None), table.options
+    others = {
+        each.notation.decimal
+        for each in found
+        if each.notation is not None
+        and each.notation.kind == "number"
+        and ("decimal" in each.words or "thousands" in each.words)
+    }
+    if decimal is None or others <= {decimal} or options.decimal_point is not None:
+        return
+    searches = search_columns(table, columns)
+    doubtful = [i for i, search in searches.items() if search.n_readings == 2]
+    if doubtful:
+        asked = _ask_about_numbers(table, doubtful, searches, table.survey(1))
+        raise ValueError(f"{table.name}: {asked[0]}")
+
+
 def _choose_decimal(search: NotationSearch, options: Any) -> str | None:
     """Return the decimal point of a column, or None if there are two that it may have."""
     if search.n_readings == 1:
@@ -135,7 +159,7 @@ def _choose_decimal(search: NotationSearch, options: Any) -> str | None:
 
 def _choose_dates(search: NotationSearch, dates: str | None, order: str | None) -> Notation | None:
     """Return the notation of dates, or None if the options do not say enough."""
-    if dates in (None, "drop") or (search.n_readings == 2 and order is None):
+    if dates not in ("days", "parts") or (search.n_readings == 2 and order is None):
         return None
     if search.n_readings == 1:
         order = "dmy" if search.day_first else "mdy"
@@ -206,8 +230,14 @@ def _ask_about_numbers(
     names = list_names([table.label(i) for i in columns], _LISTED)
     place = survey[columns[0]].place if survey[columns[0]].word == text else ""
     where = f"{place}: " if place and place != "type" else ""
+    has = "have" if len(columns) > 1 else "has"
+    found = f"is not numeric ({where}{text!r})"
+    if not survey[columns[0]].n_words:  # other columns have made it doubtful
+        found = f"{has} numbers with two readings"
+    elif len(columns) > 1:
+        found = f"are not numeric ({where}{text!r})"
     return [
-        f"{names} {'are' if len(columns) > 1 else 'is'} not numeric ({where}{text!r}); if {text} "
+        f"{names} {found}; if {text} "
         f"is {text.replace(mark, '.')}, pass {spell('decimal', mark)}; if it is "
         f"{text.replace(mark, '')}, pass {spell('thousands', mark)}"
     ]
@@ -228,7 +258,7 @@ def _ask_about_dates(
     has = "have" if len(columns) > 1 else "has"
     place = f"{survey[first].place}: " if survey[first].place != "type" else ""
     asked = []
-    if table.options.dates is None:
+    if table.options.dates in (None, "keep"):
         ways = [spell("dates", way) for way in ("days", "parts", "drop")]
         asked.append(
             f"{names} {has} dates or times ({place}{survey[first].word!r}); pass {ways[0]}, "
@@ -257,9 +287,13 @@ def _suggest_lines(table: Table, words: Sequence[ColumnSurvey]) -> list[str]:
     line = 0 if header is None or header.names is None else header.lines + 1
     if first.place != f"line {line}" or first.word[:1].isdigit():
         return []
-    if any(len(survey.words) > 1 for survey in words):  # words in other lines, too
+    if any(survey.n_words > 1 for survey in words):  # in other lines, too
         return []
-    return [f"; if line {line} has units, pass {spell('skip_rows', f'{line}:{line}')}"]
+    lines = f"{line}:{line}"
+    return [
+        f"; if line {line} has units, pass {spell('skip_rows', lines)}, and if line {line - 1} is "
+        f"a title, {spell('skip_rows', str(line - 1))}"
+    ]
 
 
 def adapt_notation(
@@ -272,7 +306,10 @@ def adapt_notation(
     """
     label, known = table.label(column), stored or Notation()
     kind = search.date_kind if search.is_dated else "truth" if search.is_truth else "number"
-    if search.n_values == 0 or (known.kind == "truth" and search.is_binary):
+    is_same = (known.kind == "truth" and search.is_binary) or (
+        known.kind == "date" and search.is_compact_date
+    )
+    if search.n_values == 0 or is_same:
         return ChosenNotation(known, describe_notation(table, search, known))
     if not search.n_readings or kind != known.kind:
         found = search.first if search.first is not None else ""

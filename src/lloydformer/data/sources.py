@@ -42,14 +42,19 @@ from lloydformer.data.paths import (
     resolve_path,
 )
 from lloydformer.data.scale_choice import Choice
-from lloydformer.data.sentinels import DATES, NUMBERS, FoundSentinel, find_sentinels
+from lloydformer.data.special_numbers import (
+    choose_compact_dates,
+    choose_sentinels,
+    describe_sentinels,
+    find_compact_dates,
+    find_sentinels,
+)
 from lloydformer.data.spreadsheets import open_sheet
 from lloydformer.data.table import (
     ColumnSurvey,
     NotNumericError,
     Table,
     TableBatch,
-    list_names,
     object_array,
 )
 from lloydformer.data.table_options import Missing, Sentinels, TableOptions
@@ -72,7 +77,7 @@ def open(
     encoding: str | None = None,
     header: bool | None = None,
     thousands: str | None = None,
-    dates: Literal["days", "parts", "drop"] | None = None,
+    dates: Literal["days", "parts", "drop", "keep"] | None = None,
     date_order: Literal["dmy", "mdy"] | None = None,
     na_values: Sequence[str | float] = (),
     skip_rows: int | str | None = None,
@@ -120,10 +125,10 @@ def open(
     thousands : {",", ".", " ", "'"} or None, default=None
         The mark between thousands in columns of numbers such as 1,234, which would be 1.234 with a
         decimal comma. None raises an error for such columns.
-    dates : {"days", "parts", "drop"} or None, default=None
+    dates : {"days", "parts", "drop", "keep"} or None, default=None
         What a column of dates or times becomes: days since 1970-01-01 (of times, parts of a day),
-        or a column for each of year, month, day, weekday (1 is Monday) and hour, or nothing. None
-        raises an error if there is one.
+        or a column for each of year, month, day, weekday (1 is Monday) and hour, or nothing. "keep"
+        leaves numbers such as 20240105 as they are. None raises an error if there is one.
     date_order : {"dmy", "mdy"} or None, default=None
         The order of dates such as 03/04/2024. None raises an error if that matters.
     na_values : sequence of str or float, default=()
@@ -141,7 +146,8 @@ def open(
     Returns
     -------
     TensorBlocks
-        Rows that can be read repeatedly, block by block; `points` is the whole tensor.
+        Rows that can be read repeatedly, block by block; `points` is the whole tensor, and `notes`
+        say what was recognised, converted and left out.
 
     Raises
     ------
@@ -200,7 +206,9 @@ def to_blocks(opened: "OpenedTable", scaling: Scaling | None = None) -> TensorBl
     mapped = isinstance(opened.points, np.memmap)
     # Rows that are left as they are have shorter ways through the engines.
     scaling = None if scaling is None or scaling.is_identity else scaling
-    return TensorBlocks(points, scaling=scaling, names=opened.names, mapped=mapped)
+    return TensorBlocks(
+        points, scaling=scaling, names=opened.names, mapped=mapped, notes=opened.notes
+    )
 
 
 @dataclass(frozen=True)
@@ -413,9 +421,15 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
             converted |= more_converted
     else:
         points, missing = _read_points(table, conversion, drop=policy == "drop")
-    if found := _find_sentinels(points, missing, conversion):
-        conversion = _leave_out_sentinels(table, conversion, found)
-        for name, words in _describe_sentinels(conversion, found).items():
+    # Numbers that no file has for numbers: dates, and what stands for a missing value.
+    if not known and (compact := find_compact_dates(points, missing, conversion)):
+        conversion, more_converted = choose_compact_dates(table, points, conversion, compact)
+        converted |= more_converted
+        if more_converted:
+            points, missing = _read_points(table, conversion, drop=policy == "drop")
+    if found := find_sentinels(points, missing, conversion):
+        conversion = choose_sentinels(table, conversion, found)
+        for name, words in describe_sentinels(conversion, found).items():
             said = [converted[name]] if name in converted else []
             converted[name] = ", ".join([*said, f"missing: {words}"])
         points, missing = _read_points(table, conversion, drop=policy == "drop")
@@ -477,61 +491,3 @@ def _add_conversions(table: Table, notes: list[str], words: str) -> None:
             notes[i] = f"{note}; converted: {words}"
             return
     notes.insert(0, f"{table.name}: converted: {words}")
-
-
-def _find_sentinels(
-    points: np.ndarray, missing: MissingValues, conversion: Conversion
-) -> list[FoundSentinel]:
-    """Return numbers that may stand for missing values."""
-    if conversion.keeps_sentinels or missing.least is None or missing.largest is None:
-        return []
-    kinds: dict[str, list[int]] = {"number": [], "date": []}
-    for start, feature in zip(conversion.starts, conversion.features, strict=True):
-        kind = "number" if feature.notation is None else feature.notation.kind
-        if feature.categories is None and not feature.parts and kind in kinds:
-            kinds[kind].append(start)
-    ends = missing.least, missing.largest
-    return [
-        *find_sentinels(points, ends, kinds["number"], NUMBERS),
-        *find_sentinels(points, ends, kinds["date"], DATES),
-    ]
-
-
-def _leave_out_sentinels(
-    table: Table, conversion: Conversion, found: list[FoundSentinel]
-) -> Conversion:
-    """Return the conversion with these sentinels; raises `ValueError` if the user must decide."""
-    words = _describe_sentinels(conversion, found)
-    if table.options.sentinels != "missing":
-        spell = table.options.spell
-        listed = [f"{name} has {text}" for name, text in words.items()]
-        raise ValueError(
-            f"{table.name}: {list_names(listed, 4)}, far from all other values; pass "
-            f"{spell('sentinels', 'missing')} if that means a missing value (with "
-            f"{spell('missing', 'drop')} or {spell('missing', 'median')}), or "
-            f"{spell('sentinels', 'keep')} if it is a value"
-        )
-    own: dict[int, tuple[float, ...]] = {}
-    for sentinel in found:
-        own[sentinel.column] = (*own.get(sentinel.column, ()), sentinel.value)
-    features = (
-        replace(f, sentinels=(*f.sentinels, *own[start])) if start in own else f
-        for start, f in zip(conversion.starts, conversion.features, strict=True)
-    )
-    return replace(conversion, features=tuple(features))
-
-
-def _describe_sentinels(conversion: Conversion, found: list[FoundSentinel]) -> dict[str, str]:
-    """Return the sentinels of each column in words, by its name."""
-    words: dict[str, list[str]] = {}
-    for each in found:
-        feature = conversion.features[conversion.starts.index(each.column)]
-        show = f"{each.value:g}" if abs(each.value) >= 1e16 else f"{each.value:.10g}"
-        rest = f"others {each.least:.4g} to {each.largest:.4g}"
-        if feature.notation is not None and feature.notation.is_date:
-            days = (each.value, each.least, each.largest)
-            show, least, largest = (str(np.datetime64(int(day), "D")) for day in days)
-            rest = f"others {least} to {largest}"
-        text = f"{show} in {each.count:,} row{'s' * (each.count > 1)} ({rest})"
-        words.setdefault(feature.column, []).append(text)
-    return {name: " and ".join(texts) for name, texts in words.items()}

@@ -20,8 +20,9 @@ _OTHERS = "none ? - -- NaT #DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL!"
 MISSING_VALUES = frozenset(["", "#N/A N/A", *_PANDAS.split(), *_OTHERS.split()])
 # Names of separators that are hard to type or to see.
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
-# What columns of dates become: days since 1970-01-01, a column for each part, or nothing.
-DATES = ("days", "parts", "drop")
+# What columns of dates become: days since 1970-01-01, a column for each part, or nothing; numbers
+# such as 20240105 may also be kept.
+DATES = ("days", "parts", "drop", "keep")
 # Orders of dates: 03/04/2024 is the 3rd of April, or the 4th of March.
 ORDERS = ("dmy", "mdy")
 # Names of marks between thousands.
@@ -49,7 +50,7 @@ class TableOptions:
         How the table is written; None to detect it in the file.
     thousands : str or None
         The mark between thousands in numbers such as 1,234, which have two readings.
-    dates : {"days", "parts", "drop"} or None
+    dates : {"days", "parts", "drop", "keep"} or None
         What columns of dates become; None to ask.
     date_order : {"dmy", "mdy"} or None
         The order of dates such as 03/04/2024, which have two readings.
@@ -109,8 +110,12 @@ class TableOptions:
                 self._refuse(option, f"pass {', '.join(allowed[:-1])} or {allowed[-1]}")
         if self.skip_rows is not None and _LINES.fullmatch(self.skip_rows) is None:
             self._refuse("skip_rows", "pass 3 for the first three lines, or lines as 2:2,5:7")
-        if self.comment is not None and len(self.comment) != 1:
-            self._refuse("comment", "pass one character, such as #")
+        if not all(self.skipped) and self.skip_rows != "0":
+            self._refuse("skip_rows", "pass lines from a smaller to a larger number")
+        if self.comment is not None and not re.fullmatch(r"[^\w\s\"',.+-]", self.comment):
+            self._refuse("comment", "pass one sign, such as #, that no value has")
+        if self.comment is not None and self.comment == self.separator:
+            self._refuse("comment", "it separates values, too; pass two signs that differ")
         if self.encoding is not None:
             try:  # unlike `codecs.lookup` this refuses base64 and others that give no text
                 io.TextIOWrapper(io.BytesIO(), self.encoding)

@@ -4,6 +4,7 @@ pandas with the right options agrees on every value; the clustering is right and
 was converted, or one error asks.
 """
 
+import gzip
 import io
 import json
 import re
@@ -16,6 +17,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import lloydformer as lf
+from lloydformer.data import csv_table
 
 N = 60
 TRUTH = np.arange(N) % 3
@@ -452,6 +454,13 @@ RIGHT = {
         r"joined \(times as parts of a day\)",
         with_hours,
     ),
+    "dates as numbers": (
+        "p.csv",
+        table(joined=DAYS.strftime("%Y%m%d"), **JOINED),
+        "--dates days",
+        r"joined \(dates as days since 1970-01-01\)",
+        with_days("%Y%m%d", dtype={"joined": str}),
+    ),
     "dates left out": (
         "p.csv",
         table(joined=DAYS.strftime("%Y-%m-%d"), **JOINED),
@@ -766,6 +775,23 @@ WHOLE, SHARE = float(FIRST.replace(",", "")), float(FIRST.replace(",", "."))
 DOTTED = FIRST.replace(",", ".")
 
 
+@pytest.mark.parametrize("case", [case for case, file in RIGHT.items() if "p.csv" in file])
+def test_other_ways_of_reading_agree(write, monkeypatch, case):
+    """In Python alone, without pyarrow; a compressed text; two files of a folder."""
+    name, content, options, _, _ = RIGHT[case]
+    content = content.encode() if isinstance(content, str) else content
+    wanted = lf.data.open(write(name, content), **as_python(options)).points
+    packed = lf.data.open(write("p.csv.gz", gzip.compress(content)), **as_python(options))
+    np.testing.assert_array_equal(packed.points, wanted)
+    monkeypatch.setattr(csv_table, "find_pyarrow", lambda: None)
+    np.testing.assert_array_equal(lf.data.open(name, **as_python(options)).points, wanted)
+    Path("folder").mkdir()
+    for part in "ab":
+        write(f"folder/{part}.csv", content)
+    folder = lf.data.open("folder", **as_python(options)).points
+    np.testing.assert_array_equal(folder, np.concatenate([wanted, wanted]))
+
+
 def day_of(text, how):
     return (pd.to_datetime(text, format=how) - EPOCH).days
 
@@ -802,6 +828,31 @@ ASKS = {
         "or --thousands . for the latter",
         {"--decimal .": ("income", SHARE), "--thousands .": ("income", WHOLE)},
     ),
+    "points between tabs": (
+        "p.tsv",
+        table("\t", income=[571, *(f"{v:,.0f}".replace(",", ".") for v in INCOME[1:])], n=TRUTH),
+        "",
+        "pass --decimal . for the former, or --thousands . for the latter",
+        {"--decimal .": ("income", 571), "--thousands .": ("income", 571)},
+    ),
+    "points beside decimal commas": (
+        "p.csv",
+        table(";", income=[f"{v:,.0f}".replace(",", ".") for v in INCOME], age=german(AGE)),
+        "",
+        f"income is not numeric .*; if {DOTTED} is {DOTTED}, pass --decimal .; if it is",
+        {"--decimal .": ("income", SHARE), "--thousands .": ("income", WHOLE)},
+    ),
+    "points beside euros": (
+        "p.csv",
+        table(
+            "\t",
+            income=[f"{v:,.0f}".replace(",", ".") for v in INCOME],
+            age=[f"{v} €" for v in german(AGE)],
+        ),
+        "",
+        f"income has numbers with two readings; if {DOTTED} is {DOTTED}, pass --decimal .; if it",
+        {"--decimal .": ("income", SHARE), "--thousands .": ("income", WHOLE)},
+    ),
     "dates": (
         "p.csv",
         table(joined=DAYS.strftime("%Y-%m-%d"), **JOINED),
@@ -812,6 +863,19 @@ ASKS = {
             "--dates days": ("joined", day_of("2024-01-05", "%Y-%m-%d")),
             "--dates parts": ("joined month", 1),
             "--dates drop": ("age", AGE[0]),
+        },
+    ),
+    "dates as numbers": (
+        "p.csv",
+        table(joined=DAYS.strftime("%Y%m%d"), **JOINED),
+        "",
+        r"joined has dates \(from 20240105\); pass --dates days, --dates parts, --dates drop, or "
+        "--dates keep if these are numbers",
+        {
+            "--dates days": ("joined", day_of("2024-01-05", "%Y-%m-%d")),
+            "--dates parts": ("joined month", 1),
+            "--dates drop": ("age", AGE[0]),
+            "--dates keep": ("joined", 20240105),
         },
     ),
     "dates of Parquet": (
@@ -935,6 +999,8 @@ REFUSED = {
     "percent and shares": (["12.5%", "0.13"] * 30, "which may have different units"),
     "years of two digits": (["03/04/24", "25/04/24"] * 30, "write years with four digits"),
     "points and commas": (["1.5", "2,5"] * 30, "found '2,5'|not numeric"),
+    "days and months first": (["25/12/2024", "12/25/2024"] * 30, "the day comes first, and in"),
+    "time zones in some": (["2024-01-05 10:00Z", "2024-01-05 10:00"] * 30, "and others have none"),
     "limits of detection": (["<0.5", "0.7"] * 30, "found '<0.5'"),
     "numbers of articles": (["A 12", "ROW 13"] * 30, "is not numeric"),
     "female or not": (["f", "m"] * 30, "is not numeric"),
@@ -1004,6 +1070,20 @@ def test_new_rows_are_read_as_those_of_the_fit(command, write):
         assert re.search(words, err), err
 
 
+def test_doubtful_numbers_of_new_rows_are_asked_about(command, write):
+    dollars = [f"${v:.2f}" for v in VISITS]
+    write("p.csv", table(age=AGE, income=INCOME, pay=dollars))
+    assert command("fit", "p.csv", "-k", "3", "-o", "out")[0] == 0
+    points = [f"{v:,.0f}".replace(",", ".") for v in INCOME]
+    euros = [f"{v:.2f} $".replace(".", ",") for v in VISITS]
+    write("q.tsv", table("\t", age=german(AGE), income=points, pay=euros))
+    status, _, err = command("predict", "out", "q.tsv")
+    assert (status, "pass --decimal .; if it is" in err) == (2, True), err
+    assert command("predict", "out", "q.tsv", "--thousands", "point", "-o", "l.csv")[0] == 0
+    fitted, found = pd.read_csv("out/labels.csv"), pd.read_csv("l.csv")
+    np.testing.assert_array_equal(found["cluster"], fitted["cluster"])
+
+
 def test_missing_values_and_parts_are_remembered(command, write):
     rows = {
         "age": lacking(AGE, -999),
@@ -1018,6 +1098,20 @@ def test_missing_values_and_parts_are_remembered(command, write):
     found, fitted = pd.read_csv("p-labels.csv"), pd.read_csv("out/labels.csv")
     np.testing.assert_array_equal(found["cluster"], fitted["cluster"])
     np.testing.assert_allclose(found["distance"], fitted["distance"], rtol=1e-5)
+
+
+def test_dates_as_numbers_are_remembered(command, write):
+    days = [*DAYS.strftime("%Y%m%d")]
+    write("p.csv", table(joined=lacking(days, ""), **JOINED))
+    options = ("--dates", "parts", "--missing", "drop")
+    assert command("fit", "p.csv", "-k", "3", "-o", "out", *options)[0] == 0
+    found = command("predict", "out", "p.csv", "-o", "l.csv")
+    assert found[0] == 0, found
+    fitted = pd.read_csv("out/labels.csv")["cluster"]
+    pd.testing.assert_series_equal(pd.read_csv("l.csv")["cluster"], fitted)
+    write("q.csv", table(joined=lacking(DAYS.strftime("%d-%b-%Y"), ""), **JOINED))
+    assert command("predict", "out", "q.csv", "-o", "m.csv")[0] == 0
+    pd.testing.assert_series_equal(pd.read_csv("m.csv")["cluster"], fitted)
 
 
 def test_sentinels_that_are_kept_are_values_for_new_rows_too(command, write):
@@ -1055,7 +1149,6 @@ def test_frames_are_read_by_the_same_rules():
 
 def test_a_file_of_plain_numbers_is_not_read_in_python(write, monkeypatch):
     """The way of large files: no survey, no texts, one pass."""
-    from lloydformer.data import csv_table
 
     def fail(*_):
         raise AssertionError("read in Python")
