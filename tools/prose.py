@@ -149,7 +149,7 @@ def sources() -> list[Path]:
     names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
     pages = [*(ROOT / name for name in names), *sorted((ROOT / "docs").rglob("*.md"))]
     pages = [page for page in pages if page.relative_to(ROOT).as_posix() not in LATER]
-    return [*pages, *sorted(SOURCE.rglob("*.py"))]
+    return [*pages, *sorted((ROOT / "examples").glob("*.py")), *sorted(SOURCE.rglob("*.py"))]
 
 
 def findings(paths: list[Path]) -> list[Finding]:
