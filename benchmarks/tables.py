@@ -22,8 +22,8 @@ PACKAGES = (
 )
 FEATURES = {
     "algorithms": (
-        "k-means; soft, spherical, trimmed, robust; k-medoids",
-        "k-means, mini-batch, bisecting",
+        "k-means; soft, spherical, trimmed, robust; k-medoids; mixtures",
+        "k-means, mini-batch, bisecting; mixtures",
         "k-means",
         "k-means, spherical",
         "k-means, cosine",

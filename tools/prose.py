@@ -146,9 +146,10 @@ def _constant(node: ast.expr) -> str:
 
 def sources() -> list[Path]:
     """Return the pages and the modules that are examined."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    pages = [*(ROOT / name for name in names), *sorted((ROOT / "docs").rglob("*.md"))]
     pages = [page for page in pages if page.relative_to(ROOT).as_posix() not in LATER]
-    return [*pages, *sorted(SOURCE.rglob("*.py"))]
+    return [*pages, *sorted((ROOT / "examples").glob("*.py")), *sorted(SOURCE.rglob("*.py"))]
 
 
 def findings(paths: list[Path]) -> list[Finding]:

@@ -481,7 +481,7 @@ class NaturalParameters:
 
     @property
     def _formulas(self) -> tuple[str, str]:
-        """What the two networks compute, in the symbols of the subspaces."""
+        """Formulas of the two networks, in the symbols of the subspaces."""
         kind = self.kind
         first = ["w ← ρ·y"] if kind.has_weights else []
         products = {"diag": ("M − x∘x", ""), "full": ("M − x⊗x", ""), "tied": ("M − x⊗x", "")}

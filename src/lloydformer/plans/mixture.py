@@ -111,7 +111,7 @@ class Components:
 
     @cached_property
     def log_normalisers(self) -> Tensor:
-        """What is added to minus half the squared distances in units of the covariance: (k,)."""
+        """Terms added to minus half the squared distances in units of the covariance: (k,)."""
         k, d = self.means.shape
         equal = torch.full_like(self.log_weights, -math.log(k))
         log_weights = self.log_weights if self.kind.weights == "free" else equal
@@ -177,7 +177,7 @@ class Components:
     def log_joint(self, rows: Rows) -> Tensor:
         r"""Return $\log \pi_j p_j(x_i)$, (m, k), in float64.
 
-        Of Poisson components without $\log x!$, which is the same for all of them.
+        For Poisson components without $\log x!$, which is the same for all of them.
         """
         rows = rows.double()
         if isinstance(rows, DenseRows) and not self.allows(rows.points):
@@ -536,7 +536,7 @@ class MixturePlan(Plan):
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         raise ValueError(
-            "recipe: found a mixture, whose components have weights and covariances beside their "
+            "recipe: found a mixture, whose components have weights and covariances besides their "
             "centers; use GaussianMixture, BernoulliMixture or PoissonMixture"
         )
 

@@ -56,7 +56,7 @@ class MixtureOutcome:
 
 @dataclass(frozen=True)
 class MixtureFit:
-    """What the starts of a fit share.
+    """Settings that the starts of a fit share.
 
     Attributes
     ----------

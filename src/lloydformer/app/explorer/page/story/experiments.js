@@ -54,7 +54,7 @@ const EXPERIMENTS = () => [
   ],
   [
     "Let the medoids jump",
-    "Every center is one of the points, drawn anew in each layer. Change the seed.",
+    "Every center is one of the points, drawn again in each layer. Change the seed.",
     { name: "medoids", data: "three", layer: 4, head: "decoder_cross" },
   ],
 ];
