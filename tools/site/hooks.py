@@ -52,10 +52,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links to files of the repository become links to their pages."""
+    """Links to files of the repository become links to their pages; guides are found first."""
+    if page.file.src_uri.startswith(FOUND_LATER):
+        page.meta.setdefault("search", {"boost": 0.5})
     return rewritten(ROOT, markdown, page.file.src_uri)
 
 
+# Pages for contributors, and scripts, come after the guides in the search.
+FOUND_LATER = ("notes/", "files/", "gallery/", "architecture.md", "new-algorithm.md")
 EXPLORER = "explorer-page.html"
 FRAME = f"""
 <p><a href="{EXPLORER}">Open the explorer on a page of its own</a>, or use it here:</p>
