@@ -18,6 +18,8 @@ from lloydformer.data.table_options import MISSING_VALUES
 
 # Rows that are converted at a time; bounds temporary memory.
 ROWS = 1 << 16
+# Rows that are reduced as one.
+_FOLDED = 64
 
 
 @dataclass(frozen=True)
@@ -326,8 +328,8 @@ class MissingValues:
 
     def _add_ends(self, points: np.ndarray, finite: bool) -> None:
         # Of finite rows in the faster way: `fmin` looks for NaN.
-        least, largest = (np.minimum, np.maximum) if finite else (np.fmin, np.fmax)
-        low, high = least.reduce(points, axis=0), largest.reduce(points, axis=0)
+        ways = (np.minimum, np.maximum) if finite else (np.fmin, np.fmax)
+        low, high = (_reduce_columns(way, points) for way in ways)
         self.least = low if self.least is None else np.fmin(self.least, low)
         self.largest = high if self.largest is None else np.fmax(self.largest, high)
 
@@ -370,6 +372,19 @@ class MissingValues:
             f"{table.name}: {table.locate(row)}, column {name}: found {what}; fill in or drop rows "
             f"with missing values: {spell('missing', 'drop')} or {spell('missing', 'median')}"
         )
+
+
+def _reduce_columns(way: np.ufunc, points: np.ndarray) -> np.ndarray:
+    """Return `way.reduce(points, axis=0)`.
+
+    As a matrix of long rows, which NumPy reduces ten times faster than rows of 20 numbers.
+    """
+    count = len(points) // _FOLDED
+    if count < 2 or not points.flags.c_contiguous:
+        return np.asarray(way.reduce(points, axis=0))
+    whole = points[: count * _FOLDED].reshape(count, -1)
+    folded = way.reduce(whole, axis=0).reshape(_FOLDED, -1)
+    return np.asarray(way.reduce(np.concatenate([folded, points[count * _FOLDED :]]), axis=0))
 
 
 def refuse_unknown_words(table: Table, conversion: Conversion) -> None:

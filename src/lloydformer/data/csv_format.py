@@ -40,6 +40,18 @@ _YEARS = range(1800, 2201)
 # Records that a header is compared with, also in Python. Years and numbers of columns differ from
 # values in most rows, so that a few suffice.
 _BELOW = 200
+# Units without brackets and signs, as they are written above columns. Other words in the first row
+# may be slips, so that the user is asked.
+_UNIT_WORDS = (
+    "s sec ms us ns min h hr hrs d day days wk week weeks month months yr yrs year years m mm "
+    "cm dm km um nm in inch ft yd mi mile miles km/h kmh m/s mph kn kt m2 m3 ha l L ml mL cl "
+    "g kg mg ug t lb lbs oz K C F degC degF deg rad Pa hPa kPa MPa mbar bar psi V mV kV A mA "
+    "uA W kW MW Wh kWh MWh J kJ MJ cal kcal Hz kHz MHz GHz N kN Nm mol mmol ppm ppb pH dB lx "
+    "lux lm rpm pct percent count counts number no. pcs pieces EUR USD GBP CHF JPY euro euros "
+    "dollars bit B kB MB GB TB px"
+)
+_UNITS = frozenset(_UNIT_WORDS.split())
+_UNIT_SIGNS = re.compile(r"[\[(<].*[\])>]|[^0-9]*[%°µμ²³Ωℓ€$£¥·⁻][^0-9]*")
 # Signs with which a formula of a spreadsheet begins, in full width as well.
 _FORMULA_SIGNS = "=+\\-@\t\r\n＝＋－＠"
 
@@ -388,7 +400,7 @@ def refuse_title(name: str, first: Record, below: Sequence[Record], options: Tab
 
 
 def is_unit_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if the first row has words, or nothing, in all columns of numbers."""
+    """Return True if the first row has units, or nothing, in all columns of numbers."""
     if len(rows) < 2 or all(map(reads_as_number, rows[0])):
         return False
     columns = list(zip(*rows, strict=True))
@@ -401,9 +413,11 @@ def is_unit_row(rows: Sequence[Sequence[str]]) -> bool:
         if not filled or not all(map(reads_as_number, filled)):
             continue
         unit = unit.strip()
-        if unit[:1].isdigit() or reads_as_number(unit):
+        if unit == "" or unit.lower() in MISSING_WORDS:  # numbers without a unit
+            continue
+        if unit not in _UNITS and not _UNIT_SIGNS.fullmatch(unit):
             return False
-        found |= unit != "" and unit.lower() not in MISSING_WORDS  # - has no unit
+        found = True
     return found
 
 

@@ -257,9 +257,13 @@ def _suggest_lines(table: Table, words: Sequence[ColumnSurvey]) -> list[str]:
     line = 0 if header is None or header.names is None else header.lines + 1
     if first.place != f"line {line}" or first.word[:1].isdigit():
         return []
-    if any(len(survey.words) > 1 for survey in words):  # words in other lines, too
+    if any(survey.n_words > 1 for survey in words):  # in other lines, too
         return []
-    return [f"; if line {line} has units, pass {spell('skip_rows', f'{line}:{line}')}"]
+    lines = f"{line}:{line}"
+    return [
+        f"; if line {line} has units, pass {spell('skip_rows', lines)}, and if line {line - 1} is "
+        f"a title, {spell('skip_rows', str(line - 1))}"
+    ]
 
 
 def adapt_notation(
