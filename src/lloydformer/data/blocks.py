@@ -107,6 +107,8 @@ class TensorBlocks:
         The number of the first row in the data that these are a part of.
     n_clusters : int
         How many centers rows are compared with; decides how many threads small data are worth.
+    notes : tuple of str
+        What was recognised, converted and left out when they were read from a table.
     """
 
     points: Tensor
@@ -125,6 +127,7 @@ class TensorBlocks:
     is_bent: bool = False
     given: Tensor | None = None
     n_clusters: int = 1
+    notes: tuple[str, ...] = ()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Raise TypeError: other packages would read all rows, without their scaling."""

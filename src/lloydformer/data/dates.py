@@ -139,6 +139,29 @@ def _read_zone(text: str | None) -> float | None:
     return (minutes if text[0] == "+" else -minutes) / 1440
 
 
+def read_compact_dates(values: np.ndarray) -> np.ndarray | None:
+    """Return numbers such as 20240105 as days since 1970-01-01; None if one of them is no date.
+
+    >>> read_compact_dates(np.array([19700102.0, 20240229.0])), read_compact_dates(np.array([2e7]))
+    (array([1.0000e+00, 1.9782e+04]), None)
+    """
+    numbers = values.astype(np.int64)
+    year, month, day = numbers // 10_000, numbers // 100 % 100, numbers % 100
+    if (numbers != values).any() or ((month < 1) | (month > 12) | (day < 1)).any():
+        return None
+    first = (year - 1970).astype("datetime64[Y]").astype("datetime64[M]") + (month - 1)
+    days = first.astype("datetime64[D]") + (day - 1)
+    # Another month: there is no such day in this one.
+    return None if (days.astype("datetime64[M]") != first).any() else days.astype(np.float64)
+
+
+def varying_parts(days: np.ndarray, has_time: bool) -> tuple[str, ...]:
+    """Return the parts of dates that are not the same in all of them; the day if all are."""
+    parts = PARTS if has_time else PARTS[:-1]
+    varies = np.ptp(write_parts(days, parts), axis=0) > 0
+    return tuple(part for part, v in zip(parts, varies, strict=True) if v) or ("day",)
+
+
 def write_parts(days: np.ndarray, parts: Sequence[str]) -> np.ndarray:
     """Return parts of dates as columns: year, month, day, weekday from 1 (Monday), hour.
 

@@ -104,7 +104,7 @@ def choose_notations(
             notation = _number_or_truth(search, decimal)
             found[i] = ChosenNotation(notation, describe_notation(table, search, notation))
     if numeric_only:
-        words, dates = [], [i for i in dates if options.dates is not None]
+        words, dates = [], [i for i in dates if options.dates in ("days", "parts")]
     questions = [
         *_ask_about_numbers(table, undecided, searches, survey),
         *_ask_about_dates(table, dates, searches, survey),
@@ -135,7 +135,7 @@ def _choose_decimal(search: NotationSearch, options: Any) -> str | None:
 
 def _choose_dates(search: NotationSearch, dates: str | None, order: str | None) -> Notation | None:
     """Return the notation of dates, or None if the options do not say enough."""
-    if dates in (None, "drop") or (search.n_readings == 2 and order is None):
+    if dates not in ("days", "parts") or (search.n_readings == 2 and order is None):
         return None
     if search.n_readings == 1:
         order = "dmy" if search.day_first else "mdy"
@@ -228,7 +228,7 @@ def _ask_about_dates(
     has = "have" if len(columns) > 1 else "has"
     place = f"{survey[first].place}: " if survey[first].place != "type" else ""
     asked = []
-    if table.options.dates is None:
+    if table.options.dates in (None, "keep"):
         ways = [spell("dates", way) for way in ("days", "parts", "drop")]
         asked.append(
             f"{names} {has} dates or times ({place}{survey[first].word!r}); pass {ways[0]}, "
@@ -276,7 +276,10 @@ def adapt_notation(
     """
     label, known = table.label(column), stored or Notation()
     kind = search.date_kind if search.is_dated else "truth" if search.is_truth else "number"
-    if search.n_values == 0 or (known.kind == "truth" and search.is_binary):
+    is_same = (known.kind == "truth" and search.is_binary) or (
+        known.kind == "date" and search.is_compact_date
+    )
+    if search.n_values == 0 or is_same:
         return ChosenNotation(known, describe_notation(table, search, known))
     if not search.n_readings or kind != known.kind:
         found = search.first if search.first is not None else ""

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from lloydformer.data.dates import PARTS, has_short_year, read_moment, write_parts
+from lloydformer.data.dates import (
+    PARTS,
+    has_short_year,
+    read_compact_dates,
+    read_moment,
+    varying_parts,
+    write_parts,
+)
 
 # Words for a missing value among numbers, dates, or yes and no, in small letters. Elsewhere they
 # may be categories, so they are not among those of every text (`csv_format.MISSING_VALUES`).
@@ -191,7 +198,10 @@ class Notation:
                 value = float(text if truth is None else truth)
         else:
             moment = read_moment(text)
-            if moment is not None and (moment.zone is not None) == self.zoned:
+            if moment is None and self.kind == "date" and _COMPACT.fullmatch(text):
+                days = read_compact_dates(np.array([float(text)]))
+                value = None if days is None else float(days[0])
+            elif moment is not None and (moment.zone is not None) == self.zoned:
                 value = moment.day_first if self.order == "dmy" else moment.month_first
                 if value is not None and not self.parts:
                     value -= moment.zone or 0.0  # days in universal time; parts as they are written
@@ -236,6 +246,8 @@ class Notation:
         return notation
 
 
+# Dates as numbers, which have a decimal point in columns with missing values.
+_COMPACT = re.compile(r"(19|20)[0-9]{6}(\.0)?")
 _ONE_AND_ZERO = ("1", "0", "1.0", "0.0")
 # Times of a search; more than a year has days.
 _DAYS = 400
@@ -284,6 +296,7 @@ class NotationSearch:
     days: set[tuple[float | None, float | None]] = field(default_factory=set)  # some of them
     zones: set[bool] = field(default_factory=set)
     has_time: bool = False
+    is_compact: bool = True
     leading_zero: bool = False
 
     def add(self, text: str, count: int = 1) -> None:
@@ -315,6 +328,7 @@ class NotationSearch:
         if self.example is None and both and amount.point != amount.comma:
             self.example = text
         self.units.setdefault(amount.unit, text)
+        self.is_compact = self.is_compact and _COMPACT.fullmatch(text) is not None
         if len(self.values) < 3:
             self.values.add(amount.point)
         self.marks |= amount.marks
@@ -358,8 +372,7 @@ class NotationSearch:
         if len(self.days) > _DAYS:  # more than a year has
             return parts
         days = np.array([pair[order == "mdy"] for pair in self.days], dtype=np.float64)
-        varies = np.ptp(write_parts(days, parts), axis=0) > 0
-        return tuple(part for part, v in zip(parts, varies, strict=True) if v) or ("day",)
+        return varying_parts(days, self.has_time)
 
     @property
     def unit(self) -> str:
@@ -370,6 +383,11 @@ class NotationSearch:
     def is_binary(self) -> bool:
         """True if all values are 1 or 0."""
         return self.is_number and self.n_values > 0 and self.values <= {0.0, 1.0}
+
+    @property
+    def is_compact_date(self) -> bool:
+        """True if all values may be dates such as 20240105."""
+        return self.is_number and self.n_values > 0 and self.is_compact
 
     @property
     def n_readings(self) -> int:

@@ -28,8 +28,10 @@ from lloydformer.data.conversion import (
     refuse_unknown_words,
 )
 from lloydformer.data.csv_table import open_csv
+from lloydformer.data.dates import read_compact_dates, varying_parts
 from lloydformer.data.mapped_files import concatenate
 from lloydformer.data.notation_choice import describe_conversions
+from lloydformer.data.notations import Notation
 from lloydformer.data.numpy_files import map_npy, read_npz
 from lloydformer.data.openml import read_openml
 from lloydformer.data.paths import (
@@ -72,7 +74,7 @@ def open(
     encoding: str | None = None,
     header: bool | None = None,
     thousands: str | None = None,
-    dates: Literal["days", "parts", "drop"] | None = None,
+    dates: Literal["days", "parts", "drop", "keep"] | None = None,
     date_order: Literal["dmy", "mdy"] | None = None,
     na_values: Sequence[str | float] = (),
     skip_rows: int | str | None = None,
@@ -120,10 +122,10 @@ def open(
     thousands : {",", ".", " ", "'"} or None, default=None
         The mark between thousands in columns of numbers such as 1,234, which would be 1.234 with a
         decimal comma. None raises an error for such columns.
-    dates : {"days", "parts", "drop"} or None, default=None
+    dates : {"days", "parts", "drop", "keep"} or None, default=None
         What a column of dates or times becomes: days since 1970-01-01 (of times, parts of a day),
-        or a column for each of year, month, day, weekday (1 is Monday) and hour, or nothing. None
-        raises an error if there is one.
+        or a column for each of year, month, day, weekday (1 is Monday) and hour, or nothing. "keep"
+        leaves numbers such as 20240105 as they are. None raises an error if there is one.
     date_order : {"dmy", "mdy"} or None, default=None
         The order of dates such as 03/04/2024. None raises an error if that matters.
     na_values : sequence of str or float, default=()
@@ -141,7 +143,8 @@ def open(
     Returns
     -------
     TensorBlocks
-        Rows that can be read repeatedly, block by block; `points` is the whole tensor.
+        Rows that can be read repeatedly, block by block; `points` is the whole tensor, and `notes`
+        say what was recognised, converted and left out.
 
     Raises
     ------
@@ -200,7 +203,9 @@ def to_blocks(opened: "OpenedTable", scaling: Scaling | None = None) -> TensorBl
     mapped = isinstance(opened.points, np.memmap)
     # Rows that are left as they are have shorter ways through the engines.
     scaling = None if scaling is None or scaling.is_identity else scaling
-    return TensorBlocks(points, scaling=scaling, names=opened.names, mapped=mapped)
+    return TensorBlocks(
+        points, scaling=scaling, names=opened.names, mapped=mapped, notes=opened.notes
+    )
 
 
 @dataclass(frozen=True)
@@ -413,6 +418,12 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
             converted |= more_converted
     else:
         points, missing = _read_points(table, conversion, drop=policy == "drop")
+    # Numbers that no file has for numbers: dates, and what stands for a missing value.
+    if not known and (compact := _find_compact_dates(points, missing, conversion)):
+        conversion, more_converted = _choose_compact_dates(table, points, conversion, compact)
+        converted |= more_converted
+        if more_converted:
+            points, missing = _read_points(table, conversion, drop=policy == "drop")
     if found := _find_sentinels(points, missing, conversion):
         conversion = _leave_out_sentinels(table, conversion, found)
         for name, words in _describe_sentinels(conversion, found).items():
@@ -477,6 +488,57 @@ def _add_conversions(table: Table, notes: list[str], words: str) -> None:
             notes[i] = f"{note}; converted: {words}"
             return
     notes.insert(0, f"{table.name}: converted: {words}")
+
+
+def _find_compact_dates(
+    points: np.ndarray, missing: MissingValues, conversion: Conversion
+) -> list[int]:
+    """Return the features that are numbers such as 20240105 in all rows."""
+    found = []
+    for i, (start, feature) in enumerate(
+        zip(conversion.starts, conversion.features, strict=True) if missing.n_rows else ()
+    ):
+        if feature.is_text or missing.least is None or missing.largest is None:
+            continue
+        # Their ends first: no other column is read.
+        if missing.least[start] >= 1900_01_01 and missing.largest[start] <= 2099_12_31:
+            values = np.unique(points[:, start])
+            if len(values) > 1 and read_compact_dates(values[~np.isnan(values)]) is not None:
+                found.append(i)
+    return found
+
+
+def _choose_compact_dates(
+    table: Table, points: np.ndarray, conversion: Conversion, found: list[int]
+) -> tuple[Conversion, dict[str, str]]:
+    """Return the conversion with dates in place of numbers such as 20240105, and words about it.
+
+    Raises `ValueError` if the user must decide.
+    """
+    way, spell = table.options.dates, table.options.spell
+    names = [conversion.features[i].column for i in found]
+    first = int(np.nanmin(points[:, conversion.starts[found[0]]]))
+    if way is None:
+        raise ValueError(
+            f"{table.name}: {list_names(names, 6)} {'have' if len(names) > 1 else 'has'} dates "
+            f"(from {first}); pass {spell('dates', 'days')}, {spell('dates', 'parts')}, "
+            f"{spell('dates', 'drop')}, or {spell('dates', 'keep')} if these are numbers"
+        )
+    if way == "keep":
+        return conversion, {}
+    features, words = [*conversion.features], dict[str, str]()
+    for i in found:
+        values = np.unique(points[:, conversion.starts[i]])
+        days = read_compact_dates(values[~np.isnan(values)])
+        assert days is not None
+        parts = varying_parts(days, has_time=False) if way == "parts" else ()
+        features[i] = replace(features[i], notation=Notation("date", parts=parts))
+        shown = f"as {', '.join(parts)}" if parts else "as days since 1970-01-01"
+        words[features[i].column] = "dates left out" if way == "drop" else f"dates {shown}"
+    kept = [f for i, f in enumerate(features) if way != "drop" or i not in found]
+    if not kept:
+        raise ValueError(f"{table.name}: no column is left; choose columns of numbers")
+    return replace(conversion, features=tuple(kept)), words
 
 
 def _find_sentinels(

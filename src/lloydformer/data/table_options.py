@@ -20,8 +20,9 @@ _OTHERS = "none ? - -- NaT #DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL!"
 MISSING_VALUES = frozenset(["", "#N/A N/A", *_PANDAS.split(), *_OTHERS.split()])
 # Names of separators that are hard to type or to see.
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
-# What columns of dates become: days since 1970-01-01, a column for each part, or nothing.
-DATES = ("days", "parts", "drop")
+# What columns of dates become: days since 1970-01-01, a column for each part, or nothing; numbers
+# such as 20240105 may also be kept.
+DATES = ("days", "parts", "drop", "keep")
 # Orders of dates: 03/04/2024 is the 3rd of April, or the 4th of March.
 ORDERS = ("dmy", "mdy")
 # Names of marks between thousands.
@@ -49,7 +50,7 @@ class TableOptions:
         How the table is written; None to detect it in the file.
     thousands : str or None
         The mark between thousands in numbers such as 1,234, which have two readings.
-    dates : {"days", "parts", "drop"} or None
+    dates : {"days", "parts", "drop", "keep"} or None
         What columns of dates become; None to ask.
     date_order : {"dmy", "mdy"} or None
         The order of dates such as 03/04/2024, which have two readings.

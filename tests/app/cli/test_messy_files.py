@@ -257,7 +257,7 @@ WRONG = {
         "p.csv",
         PLAIN.replace("\n", "\nyears,EUR,1\n", 1),
         "",
-        r"line 2, column age: found 'years' \(income too\); correct it.*if line 2 has units, pass --skip-rows 2:2, ",
+        r"line 2, column age: found 'years' \(income too\); correct.*units, pass --skip-rows 2:2, ",
     ),
     "a column twice": ("p.csv", PLAIN.replace("income", "age"), "", "column age appears twice"),
     "row numbers of pandas": ("p.csv", FRAME.to_csv(), "", r"column 1 has no name .*--exclude 1$"),

@@ -452,6 +452,13 @@ RIGHT = {
         r"joined \(times as parts of a day\)",
         with_hours,
     ),
+    "dates as numbers": (
+        "p.csv",
+        table(joined=DAYS.strftime("%Y%m%d"), **JOINED),
+        "--dates days",
+        r"joined \(dates as days since 1970-01-01\)",
+        with_days("%Y%m%d", dtype={"joined": str}),
+    ),
     "dates left out": (
         "p.csv",
         table(joined=DAYS.strftime("%Y-%m-%d"), **JOINED),
@@ -814,6 +821,19 @@ ASKS = {
             "--dates drop": ("age", AGE[0]),
         },
     ),
+    "dates as numbers": (
+        "p.csv",
+        table(joined=DAYS.strftime("%Y%m%d"), **JOINED),
+        "",
+        r"joined has dates \(from 20240105\); pass --dates days, --dates parts, --dates drop, or "
+        "--dates keep if these are numbers",
+        {
+            "--dates days": ("joined", day_of("2024-01-05", "%Y-%m-%d")),
+            "--dates parts": ("joined month", 1),
+            "--dates drop": ("age", AGE[0]),
+            "--dates keep": ("joined", 20240105),
+        },
+    ),
     "dates of Parquet": (
         "p.parquet",
         parquet(joined=DAYS, **JOINED),
@@ -1018,6 +1038,20 @@ def test_missing_values_and_parts_are_remembered(command, write):
     found, fitted = pd.read_csv("p-labels.csv"), pd.read_csv("out/labels.csv")
     np.testing.assert_array_equal(found["cluster"], fitted["cluster"])
     np.testing.assert_allclose(found["distance"], fitted["distance"], rtol=1e-5)
+
+
+def test_dates_as_numbers_are_remembered(command, write):
+    days = [*DAYS.strftime("%Y%m%d")]
+    write("p.csv", table(joined=lacking(days, ""), **JOINED))
+    options = ("--dates", "parts", "--missing", "drop")
+    assert command("fit", "p.csv", "-k", "3", "-o", "out", *options)[0] == 0
+    found = command("predict", "out", "p.csv", "-o", "l.csv")
+    assert found[0] == 0, found
+    fitted = pd.read_csv("out/labels.csv")["cluster"]
+    pd.testing.assert_series_equal(pd.read_csv("l.csv")["cluster"], fitted)
+    write("q.csv", table(joined=lacking(DAYS.strftime("%d-%b-%Y"), ""), **JOINED))
+    assert command("predict", "out", "q.csv", "-o", "m.csv")[0] == 0
+    pd.testing.assert_series_equal(pd.read_csv("m.csv")["cluster"], fitted)
 
 
 def test_sentinels_that_are_kept_are_values_for_new_rows_too(command, write):

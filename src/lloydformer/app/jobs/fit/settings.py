@@ -163,7 +163,7 @@ class FitSettings(TableSettings):
         None,
         choices=DATES,
         help="Columns of dates and times: as days since 1970, as parts (year, month, day, weekday, "
-        "hour), or left out.  [default: asks]",
+        "hour), or left out; keep leaves numbers such as 20240105.  [default: asks]",
     )
     id_column: str | None = option(None, metavar="NAME", help=_ID_COLUMN)
     keep_columns: bool = option(False, help=_KEEP_COLUMNS)
