@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lloydformer.data.dates import PARTS, read_moment, write_parts
 from lloydformer.data.notations import MISSING_WORDS, Notation, NotationSearch, read_amount
-from lloydformer.data.sentinels import DATES, find_sentinels
+from lloydformer.data.special_numbers import DATES, find_in_columns
 
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -166,7 +166,7 @@ def sentinels_of(*columns, forms=None):
     points = np.array(columns, dtype=np.float64).T
     ends = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
     more = () if forms is None else (forms,)
-    found = find_sentinels(points, ends, range(points.shape[1]), *more)
+    found = find_in_columns(points, ends, range(points.shape[1]), *more)
     return [(each.column, each.value, each.count) for each in found]
 
 

@@ -37,7 +37,7 @@ def search_columns(
     """
     found = {i: NotationSearch() for i in columns}
     for i, search in found.items() if survey is not None else ():
-        for word in survey[i].words if survey[i].place != "type" else ():  # type: ignore[index]
+        for word in sorted(survey[i].words) if survey[i].place != "type" else ():  # type: ignore[index]
             search.add(word)
     live = [i for i in columns if found[i].n_readings or not found[i].n_values]
     found |= {i: NotationSearch() for i in live}

@@ -28,10 +28,8 @@ from lloydformer.data.conversion import (
     refuse_unknown_words,
 )
 from lloydformer.data.csv_table import open_csv
-from lloydformer.data.dates import read_compact_dates, varying_parts
 from lloydformer.data.mapped_files import concatenate
 from lloydformer.data.notation_choice import describe_conversions
-from lloydformer.data.notations import Notation
 from lloydformer.data.numpy_files import map_npy, read_npz
 from lloydformer.data.openml import read_openml
 from lloydformer.data.paths import (
@@ -44,14 +42,19 @@ from lloydformer.data.paths import (
     resolve_path,
 )
 from lloydformer.data.scale_choice import Choice
-from lloydformer.data.sentinels import DATES, NUMBERS, FoundSentinel, find_sentinels
+from lloydformer.data.special_numbers import (
+    choose_compact_dates,
+    choose_sentinels,
+    describe_sentinels,
+    find_compact_dates,
+    find_sentinels,
+)
 from lloydformer.data.spreadsheets import open_sheet
 from lloydformer.data.table import (
     ColumnSurvey,
     NotNumericError,
     Table,
     TableBatch,
-    list_names,
     object_array,
 )
 from lloydformer.data.table_options import Missing, Sentinels, TableOptions
@@ -419,14 +422,14 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
     else:
         points, missing = _read_points(table, conversion, drop=policy == "drop")
     # Numbers that no file has for numbers: dates, and what stands for a missing value.
-    if not known and (compact := _find_compact_dates(points, missing, conversion)):
-        conversion, more_converted = _choose_compact_dates(table, points, conversion, compact)
+    if not known and (compact := find_compact_dates(points, missing, conversion)):
+        conversion, more_converted = choose_compact_dates(table, points, conversion, compact)
         converted |= more_converted
         if more_converted:
             points, missing = _read_points(table, conversion, drop=policy == "drop")
-    if found := _find_sentinels(points, missing, conversion):
-        conversion = _leave_out_sentinels(table, conversion, found)
-        for name, words in _describe_sentinels(conversion, found).items():
+    if found := find_sentinels(points, missing, conversion):
+        conversion = choose_sentinels(table, conversion, found)
+        for name, words in describe_sentinels(conversion, found).items():
             said = [converted[name]] if name in converted else []
             converted[name] = ", ".join([*said, f"missing: {words}"])
         points, missing = _read_points(table, conversion, drop=policy == "drop")
@@ -488,112 +491,3 @@ def _add_conversions(table: Table, notes: list[str], words: str) -> None:
             notes[i] = f"{note}; converted: {words}"
             return
     notes.insert(0, f"{table.name}: converted: {words}")
-
-
-def _find_compact_dates(
-    points: np.ndarray, missing: MissingValues, conversion: Conversion
-) -> list[int]:
-    """Return the features that are numbers such as 20240105 in all rows."""
-    found = []
-    for i, (start, feature) in enumerate(
-        zip(conversion.starts, conversion.features, strict=True) if missing.n_rows else ()
-    ):
-        if feature.is_text or missing.least is None or missing.largest is None:
-            continue
-        # Their ends first: no other column is read.
-        if missing.least[start] >= 1900_01_01 and missing.largest[start] <= 2099_12_31:
-            values = np.unique(points[:, start])
-            if len(values) > 1 and read_compact_dates(values[~np.isnan(values)]) is not None:
-                found.append(i)
-    return found
-
-
-def _choose_compact_dates(
-    table: Table, points: np.ndarray, conversion: Conversion, found: list[int]
-) -> tuple[Conversion, dict[str, str]]:
-    """Return the conversion with dates in place of numbers such as 20240105, and words about it.
-
-    Raises `ValueError` if the user must decide.
-    """
-    way, spell = table.options.dates, table.options.spell
-    names = [conversion.features[i].column for i in found]
-    first = int(np.nanmin(points[:, conversion.starts[found[0]]]))
-    if way is None:
-        raise ValueError(
-            f"{table.name}: {list_names(names, 6)} {'have' if len(names) > 1 else 'has'} dates "
-            f"(from {first}); pass {spell('dates', 'days')}, {spell('dates', 'parts')}, "
-            f"{spell('dates', 'drop')}, or {spell('dates', 'keep')} if these are numbers"
-        )
-    if way == "keep":
-        return conversion, {}
-    features, words = [*conversion.features], dict[str, str]()
-    for i in found:
-        values = np.unique(points[:, conversion.starts[i]])
-        days = read_compact_dates(values[~np.isnan(values)])
-        assert days is not None
-        parts = varying_parts(days, has_time=False) if way == "parts" else ()
-        features[i] = replace(features[i], notation=Notation("date", parts=parts))
-        shown = f"as {', '.join(parts)}" if parts else "as days since 1970-01-01"
-        words[features[i].column] = "dates left out" if way == "drop" else f"dates {shown}"
-    kept = [f for i, f in enumerate(features) if way != "drop" or i not in found]
-    if not kept:
-        raise ValueError(f"{table.name}: no column is left; choose columns of numbers")
-    return replace(conversion, features=tuple(kept)), words
-
-
-def _find_sentinels(
-    points: np.ndarray, missing: MissingValues, conversion: Conversion
-) -> list[FoundSentinel]:
-    """Return numbers that may stand for missing values."""
-    if conversion.keeps_sentinels or missing.least is None or missing.largest is None:
-        return []
-    kinds: dict[str, list[int]] = {"number": [], "date": []}
-    for start, feature in zip(conversion.starts, conversion.features, strict=True):
-        kind = "number" if feature.notation is None else feature.notation.kind
-        if feature.categories is None and not feature.parts and kind in kinds:
-            kinds[kind].append(start)
-    ends = missing.least, missing.largest
-    return [
-        *find_sentinels(points, ends, kinds["number"], NUMBERS),
-        *find_sentinels(points, ends, kinds["date"], DATES),
-    ]
-
-
-def _leave_out_sentinels(
-    table: Table, conversion: Conversion, found: list[FoundSentinel]
-) -> Conversion:
-    """Return the conversion with these sentinels; raises `ValueError` if the user must decide."""
-    words = _describe_sentinels(conversion, found)
-    if table.options.sentinels != "missing":
-        spell = table.options.spell
-        listed = [f"{name} has {text}" for name, text in words.items()]
-        raise ValueError(
-            f"{table.name}: {list_names(listed, 4)}, far from all other values; pass "
-            f"{spell('sentinels', 'missing')} if that means a missing value (with "
-            f"{spell('missing', 'drop')} or {spell('missing', 'median')}), or "
-            f"{spell('sentinels', 'keep')} if it is a value"
-        )
-    own: dict[int, tuple[float, ...]] = {}
-    for sentinel in found:
-        own[sentinel.column] = (*own.get(sentinel.column, ()), sentinel.value)
-    features = (
-        replace(f, sentinels=(*f.sentinels, *own[start])) if start in own else f
-        for start, f in zip(conversion.starts, conversion.features, strict=True)
-    )
-    return replace(conversion, features=tuple(features))
-
-
-def _describe_sentinels(conversion: Conversion, found: list[FoundSentinel]) -> dict[str, str]:
-    """Return the sentinels of each column in words, by its name."""
-    words: dict[str, list[str]] = {}
-    for each in found:
-        feature = conversion.features[conversion.starts.index(each.column)]
-        show = f"{each.value:g}" if abs(each.value) >= 1e16 else f"{each.value:.10g}"
-        rest = f"others {each.least:.4g} to {each.largest:.4g}"
-        if feature.notation is not None and feature.notation.is_date:
-            days = (each.value, each.least, each.largest)
-            show, least, largest = (str(np.datetime64(int(day), "D")) for day in days)
-            rest = f"others {least} to {largest}"
-        text = f"{show} in {each.count:,} row{'s' * (each.count > 1)} ({rest})"
-        words.setdefault(feature.column, []).append(text)
-    return {name: " and ".join(texts) for name, texts in words.items()}
