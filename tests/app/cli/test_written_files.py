@@ -4,6 +4,7 @@ pandas with the right options agrees on every value; the clustering is right and
 was converted, or one error asks.
 """
 
+import gzip
 import io
 import json
 import re
@@ -16,6 +17,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import lloydformer as lf
+from lloydformer.data import csv_table
 
 N = 60
 TRUTH = np.arange(N) % 3
@@ -773,6 +775,23 @@ WHOLE, SHARE = float(FIRST.replace(",", "")), float(FIRST.replace(",", "."))
 DOTTED = FIRST.replace(",", ".")
 
 
+@pytest.mark.parametrize("case", [case for case, file in RIGHT.items() if "p.csv" in file])
+def test_other_ways_of_reading_agree(write, monkeypatch, case):
+    """In Python alone, without pyarrow; a compressed text; two files of a folder."""
+    name, content, options, _, _ = RIGHT[case]
+    content = content.encode() if isinstance(content, str) else content
+    wanted = lf.data.open(write(name, content), **as_python(options)).points
+    packed = lf.data.open(write("p.csv.gz", gzip.compress(content)), **as_python(options))
+    np.testing.assert_array_equal(packed.points, wanted)
+    monkeypatch.setattr(csv_table, "find_pyarrow", lambda: None)
+    np.testing.assert_array_equal(lf.data.open(name, **as_python(options)).points, wanted)
+    Path("folder").mkdir()
+    for part in "ab":
+        write(f"folder/{part}.csv", content)
+    folder = lf.data.open("folder", **as_python(options)).points
+    np.testing.assert_array_equal(folder, np.concatenate([wanted, wanted]))
+
+
 def day_of(text, how):
     return (pd.to_datetime(text, format=how) - EPOCH).days
 
@@ -1089,7 +1108,6 @@ def test_frames_are_read_by_the_same_rules():
 
 def test_a_file_of_plain_numbers_is_not_read_in_python(write, monkeypatch):
     """The way of large files: no survey, no texts, one pass."""
-    from lloydformer.data import csv_table
 
     def fail(*_):
         raise AssertionError("read in Python")
