@@ -9,6 +9,7 @@ from lloydformer.data.notation_choice import (
     ChosenNotation,
     adapt_notation,
     choose_notations,
+    refuse_doubtful_numbers,
     search_columns,
 )
 from lloydformer.data.table import Table
@@ -46,6 +47,8 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str], dict[str, str]]
         others = [i for i in others if i not in notations or notations[i].notation is None]
         left_out = set(others)
         wanted = [i for i in wanted if i not in left_out]
+        plain = [i for i in wanted if i not in notations and i not in coded]
+        refuse_doubtful_numbers(table, plain, list(notations.values()))
         if others:
             listed = ", ".join(table.label(i) + survey[i].explain() for i in others)
             notes.append(f"not numeric and left out: {listed}")
@@ -115,6 +118,8 @@ def add_notations(
             found[i] = adapt_notation(table, i, search, None)
     else:
         found = choose_notations(table, columns, survey, wanted=numbers)
+    plain = [i for i in numbers if i not in found and features[i].notation is None]
+    refuse_doubtful_numbers(table, plain, list(found.values()))
     kept = [
         replace(f, notation=found[i].notation) if i in found else f
         for i, f in features.items()
@@ -133,14 +138,14 @@ def adapt_notations(table: Table, conversion: Conversion) -> tuple[Conversion, d
     conversion.find_columns(table)  # raises an error with all columns that are missing
     places = table.find([f.column for f in conversion.features])
     stored = [(i, f) for i, f in zip(places, conversion.features, strict=True) if f.notation]
-    searches, words = search_columns(table, [i for i, _ in stored]), dict[str, str]()
-    adapted = {}
-    for i, feature in stored:
-        chosen = adapt_notation(table, i, searches[i], feature.notation)
-        adapted[feature] = replace(feature, notation=chosen.notation)
-        words[table.label(i)] = chosen.words
-    features = tuple(adapted.get(f, f) for f in conversion.features)
-    return replace(conversion, features=features), words
+    searches = search_columns(table, [i for i, _ in stored])
+    found = {i: adapt_notation(table, i, searches[i], f.notation) for i, f in stored}
+    pairs = list(zip(places, conversion.features, strict=True))
+    plain = [i for i, f in pairs if not f.is_text]
+    refuse_doubtful_numbers(table, plain, list(found.values()))
+    features = (replace(f, notation=found[i].notation) if i in found else f for i, f in pairs)
+    words = {table.label(i): chosen.words for i, chosen in found.items()}
+    return replace(conversion, features=tuple(features)), words
 
 
 def choose_by_name(table: Table) -> list[int]:

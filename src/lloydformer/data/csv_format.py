@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from lloydformer.data.notations import MISSING_WORDS, reads_as_number
@@ -34,6 +34,7 @@ _SAMPLE = 1 << 18
 _RECORDS = 500
 # A number with a decimal comma; and one that may be thousands as well, as 1.234 or 1,234.
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_SMALL = re.compile(r"\s*[+-]?[1-9]\d{0,2}\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}[.,]\d{3}\s*")
 # Numbers of four digits that a header may have as years. Beyond them they are taken for values.
 _YEARS = range(1800, 2201)
@@ -283,8 +284,11 @@ def detect_decimal(
     fields = [field for row in rows for field in row if field.strip() not in MISSING_VALUES]
     commas = [field for field in fields if _DECIMAL_COMMA.fullmatch(field)]
     points = [field for field in fields if "." in field and is_number(field)]
-    if sep == ";" and points and not commas and all(map(_THOUSANDS.fullmatch, points)):
-        # Where semicolons separate values, a comma is usually the decimal point.
+    grouped = all(map(_THOUSANDS.fullmatch, points))
+    # Where semicolons separate values, a comma is usually the decimal point. Tabs say nothing, but
+    # 1.234 beside 571 is likely written in groups: three decimals would be there in both.
+    likely = sep == ";" or (sep in "\t| " and sep and _mixes_groups(rows))
+    if points and grouped and not commas and likely:
         first = points[0].strip()
         raise ValueError(
             f"{name}: found {first!r}, which may be {first} or {first.replace('.', '')}; pass "
@@ -292,7 +296,16 @@ def detect_decimal(
             "for the latter"
         )
     certain = not all(map(_THOUSANDS.fullmatch, commas))  # 1,5 is no number of thousands
-    return "," if commas and not points and certain else "."
+    # Beside 1,5 a 1.234 may be thousands: as the decimal point is a comma, its column is asked for.
+    return "," if commas and certain and grouped else "."
+
+
+def _mixes_groups(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if a column has numbers such as 1.234, and whole ones of up to three digits."""
+    return any(
+        any(map(_THOUSANDS.fullmatch, column)) and any(map(_SMALL.fullmatch, column))
+        for column in zip_longest(*rows, fillvalue="")
+    )
 
 
 # The first line of a record, its last line, its fields.

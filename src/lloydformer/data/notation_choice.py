@@ -122,6 +122,30 @@ def choose_notations(
     return {i: found[i] for i in columns if i in found}
 
 
+def refuse_doubtful_numbers(
+    table: Table, columns: Sequence[int], found: Sequence[ChosenNotation]
+) -> None:
+    """Raise `ValueError` for plain numbers such as 1.234 beside a column with decimal commas.
+
+    They are read with the decimal point of the file, which is not certain any more.
+    """
+    decimal, options = getattr(table, "decimal", None), table.options
+    others = {
+        each.notation.decimal
+        for each in found
+        if each.notation is not None
+        and each.notation.kind == "number"
+        and ("decimal" in each.words or "thousands" in each.words)
+    }
+    if decimal is None or others <= {decimal} or options.decimal_point is not None:
+        return
+    searches = search_columns(table, columns)
+    doubtful = [i for i, search in searches.items() if search.n_readings == 2]
+    if doubtful:
+        asked = _ask_about_numbers(table, doubtful, searches, table.survey(1))
+        raise ValueError(f"{table.name}: {asked[0]}")
+
+
 def _choose_decimal(search: NotationSearch, options: Any) -> str | None:
     """Return the decimal point of a column, or None if there are two that it may have."""
     if search.n_readings == 1:
@@ -206,8 +230,14 @@ def _ask_about_numbers(
     names = list_names([table.label(i) for i in columns], _LISTED)
     place = survey[columns[0]].place if survey[columns[0]].word == text else ""
     where = f"{place}: " if place and place != "type" else ""
+    has = "have" if len(columns) > 1 else "has"
+    found = f"is not numeric ({where}{text!r})"
+    if not survey[columns[0]].n_words:  # other columns have made it doubtful
+        found = f"{has} numbers with two readings"
+    elif len(columns) > 1:
+        found = f"are not numeric ({where}{text!r})"
     return [
-        f"{names} {'are' if len(columns) > 1 else 'is'} not numeric ({where}{text!r}); if {text} "
+        f"{names} {found}; if {text} "
         f"is {text.replace(mark, '.')}, pass {spell('decimal', mark)}; if it is "
         f"{text.replace(mark, '')}, pass {spell('thousands', mark)}"
     ]

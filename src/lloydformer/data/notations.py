@@ -412,6 +412,13 @@ class NotationSearch:
         if self.is_number and self.n_values and not self.n_readings:
             texts = list(map(repr, self.units.values()))[:2]
             return f"found {' and '.join(texts)}, which may have different units"
+        if self.kinds and self.kinds <= {"date", "time", "duration"}:
+            if len(self.zones) > 1:
+                return "some of these times have a time zone, and others have none"
+            if not (self.day_first or self.month_first):
+                return "in some of these dates the day comes first, and in others the month"
+            if not self.is_dated:
+                return "some of these are dates, and others are times alone"
         if self.short_year is not None:
             return f"found {self.short_year!r}; write years with four digits"
         return ""

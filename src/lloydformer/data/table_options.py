@@ -110,8 +110,12 @@ class TableOptions:
                 self._refuse(option, f"pass {', '.join(allowed[:-1])} or {allowed[-1]}")
         if self.skip_rows is not None and _LINES.fullmatch(self.skip_rows) is None:
             self._refuse("skip_rows", "pass 3 for the first three lines, or lines as 2:2,5:7")
-        if self.comment is not None and len(self.comment) != 1:
-            self._refuse("comment", "pass one character, such as #")
+        if not all(self.skipped) and self.skip_rows != "0":
+            self._refuse("skip_rows", "pass lines from a smaller to a larger number")
+        if self.comment is not None and not re.fullmatch(r"[^\w\s\"',.+-]", self.comment):
+            self._refuse("comment", "pass one sign, such as #, that no value has")
+        if self.comment is not None and self.comment == self.separator:
+            self._refuse("comment", "it separates values, too; pass two signs that differ")
         if self.encoding is not None:
             try:  # unlike `codecs.lookup` this refuses base64 and others that give no text
                 io.TextIOWrapper(io.BytesIO(), self.encoding)

@@ -828,6 +828,31 @@ ASKS = {
         "or --thousands . for the latter",
         {"--decimal .": ("income", SHARE), "--thousands .": ("income", WHOLE)},
     ),
+    "points between tabs": (
+        "p.tsv",
+        table("\t", income=[571, *(f"{v:,.0f}".replace(",", ".") for v in INCOME[1:])], n=TRUTH),
+        "",
+        "pass --decimal . for the former, or --thousands . for the latter",
+        {"--decimal .": ("income", 571), "--thousands .": ("income", 571)},
+    ),
+    "points beside decimal commas": (
+        "p.csv",
+        table(";", income=[f"{v:,.0f}".replace(",", ".") for v in INCOME], age=german(AGE)),
+        "",
+        f"income is not numeric .*; if {DOTTED} is {DOTTED}, pass --decimal .; if it is",
+        {"--decimal .": ("income", SHARE), "--thousands .": ("income", WHOLE)},
+    ),
+    "points beside euros": (
+        "p.csv",
+        table(
+            "\t",
+            income=[f"{v:,.0f}".replace(",", ".") for v in INCOME],
+            age=[f"{v} €" for v in german(AGE)],
+        ),
+        "",
+        f"income has numbers with two readings; if {DOTTED} is {DOTTED}, pass --decimal .; if it",
+        {"--decimal .": ("income", SHARE), "--thousands .": ("income", WHOLE)},
+    ),
     "dates": (
         "p.csv",
         table(joined=DAYS.strftime("%Y-%m-%d"), **JOINED),
@@ -974,6 +999,8 @@ REFUSED = {
     "percent and shares": (["12.5%", "0.13"] * 30, "which may have different units"),
     "years of two digits": (["03/04/24", "25/04/24"] * 30, "write years with four digits"),
     "points and commas": (["1.5", "2,5"] * 30, "found '2,5'|not numeric"),
+    "days and months first": (["25/12/2024", "12/25/2024"] * 30, "the day comes first, and in"),
+    "time zones in some": (["2024-01-05 10:00Z", "2024-01-05 10:00"] * 30, "and others have none"),
     "limits of detection": (["<0.5", "0.7"] * 30, "found '<0.5'"),
     "numbers of articles": (["A 12", "ROW 13"] * 30, "is not numeric"),
     "female or not": (["f", "m"] * 30, "is not numeric"),
@@ -1041,6 +1068,20 @@ def test_new_rows_are_read_as_those_of_the_fit(command, write):
         status, _, err = command("predict", "out", write("w.csv", text), "--force")
         assert (status, err.count("\n")) == (2, 1), err
         assert re.search(words, err), err
+
+
+def test_doubtful_numbers_of_new_rows_are_asked_about(command, write):
+    dollars = [f"${v:.2f}" for v in VISITS]
+    write("p.csv", table(age=AGE, income=INCOME, pay=dollars))
+    assert command("fit", "p.csv", "-k", "3", "-o", "out")[0] == 0
+    points = [f"{v:,.0f}".replace(",", ".") for v in INCOME]
+    euros = [f"{v:.2f} $".replace(".", ",") for v in VISITS]
+    write("q.tsv", table("\t", age=german(AGE), income=points, pay=euros))
+    status, _, err = command("predict", "out", "q.tsv")
+    assert (status, "pass --decimal .; if it is" in err) == (2, True), err
+    assert command("predict", "out", "q.tsv", "--thousands", "point", "-o", "l.csv")[0] == 0
+    fitted, found = pd.read_csv("out/labels.csv"), pd.read_csv("l.csv")
+    np.testing.assert_array_equal(found["cluster"], fitted["cluster"])
 
 
 def test_missing_values_and_parts_are_remembered(command, write):
