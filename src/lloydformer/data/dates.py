@@ -140,7 +140,7 @@ def _read_zone(text: str | None) -> float | None:
 
 
 def read_compact_dates(values: np.ndarray) -> np.ndarray | None:
-    """Return numbers such as 20240105 as days since 1970-01-01; None if one of them is no date.
+    """Return numbers such as 20240105 as days since 1970-01-01; None if one of them is not a date.
 
     >>> read_compact_dates(np.array([19700102.0, 20240229.0])), read_compact_dates(np.array([2e7]))
     (array([1.0000e+00, 1.9782e+04]), None)

@@ -125,7 +125,7 @@ def choose_notations(
 def refuse_doubtful_numbers(
     table: Table, columns: Sequence[int], found: Sequence[ChosenNotation]
 ) -> None:
-    """Raise `ValueError` for plain numbers such as 1.234 beside a column with decimal commas.
+    """Raise `ValueError` for plain numbers such as 1.234 in a table that has decimal commas.
 
     They are read with the decimal point of the file, which is not certain any more.
     """

@@ -1,9 +1,8 @@
-"""Numbers that are none: dates such as 20240105, and -999 for a missing value.
+"""Numbers that mean something else: dates such as 20240105, and -999 for a missing value.
 
-Loggers and surveys write -999 and the like. As values they would be a cluster of their own, or
-stretch a column so that nothing else in it counts. Dates as numbers put two days beside each other
-that have a new year between them 8870 apart. Both are asked about, as they may be true numbers.
-"""
+Loggers and surveys write -999 and similar numbers. As values they would be a cluster of their own,
+or stretch a column so that nothing else in it counts. Dates as numbers make the last day of a year
+and the first of the next 8870 apart. Both are asked about, as they may be true numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
