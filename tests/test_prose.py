@@ -55,8 +55,8 @@ def test_code_addresses_and_comments_are_no_prose(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# T\n\n```\nstands in\n```\n<!-- stands in -->\n`stands in` [a](stands in)\n")
     assert list(examine(page_text(page))) == []
-    page.write_text("```\na\nb\n```\nIt stands\nin line five.\n")
-    assert [finding.line for finding in examine(page_text(page))] == [5]
+    page.write_text("```\na\nb\n```\nIt stands\nin line five, and `code` stands in it.\n")
+    assert [finding.line for finding in examine(page_text(page))] == [5, 6]
 
 
 def test_help_texts_and_errors_are_examined(tmp_path):

@@ -118,6 +118,9 @@ def test_the_page_of_recipes_shows_their_table():
     for recipe in lf.recipes.table():
         cells = [f"`{recipe.name}`", *list(recipe.row().values())[:-1]]
         assert f"| {' | '.join(cells)} |" in shown
+    others = [name for name in lf.recipes.__all__ if hasattr(lf.recipes, name)]
+    makers = {make.__name__ for make in (*lf.recipes.CHANGES, lf.recipes.table)}
+    assert [name for name in others if name not in makers and f"`{name}`" not in shown] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

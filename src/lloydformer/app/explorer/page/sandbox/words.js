@@ -44,13 +44,13 @@ export const activationWords = (activation) =>
 const SUBSPACES = { squared_norm: "squared norm", log_belonging: "log belonging" };
 export const subspaceWords = (name) => SUBSPACES[name] ?? name.replaceAll("_", " ");
 
-/** What a head adds to its stream: "writes assignment", "wipes position". */
+/** What a head adds to its stream: "writes assignment", "erases position". */
 export function effect(head) {
   const blocks = head.value?.blocks ?? [];
   if (!blocks.length) return "adds learned values";
   const wipes = blocks.every((block) => block.coefficient < 0);
   const names = [...new Set(blocks.map((block) => subspaceWords(block.target.name)))];
-  return `${wipes ? "wipes the old" : "writes the new"} ${names.join(", ")}`;
+  return `${wipes ? "erases the old" : "writes the new"} ${names.join(", ")}`;
 }
 
 /** The heads of a recipe by name, in the order of the figure. */

@@ -70,7 +70,7 @@ export function selfWipes() {
   return screen({
     id: "self-wipes",
     number: "3",
-    title: "Why self-attention wipes",
+    title: "Why self-attention erases",
     words: [
       h(
         "p",
@@ -80,7 +80,7 @@ export function selfWipes() {
       h(
         "p",
         {},
-        "So each center asks itself, and adds minus its own place. The old one is gone, the mean can be written. Points wipe their old assignment in the same way.",
+        "So each center asks itself, and adds minus its own place. The old one is gone, the mean can be written. Points erase their old assignment in the same way.",
       ),
       h(
         "p",
