@@ -154,13 +154,13 @@ def check_differences(worst, count):
         assert away <= (1e-12 if key.endswith("64") else 1e-6), f"{key}: {away}"
 
 
-# one recipe, two layers and five problems: making a graph takes seconds
-FEW, QUICK = ["soft"], (2, 5)
+# one recipe, one layer and five problems: making a graph takes seconds
+FEW, QUICK = ["soft"], (1, 5)
 ALL = [*RECIPES]
 
 
-def test_export_and_compile_equal_the_circuit(tmp_path):
-    check_differences(worst_differences(tmp_path, "export,compile", FEW, *QUICK), 4)
+def test_a_compiled_circuit_equals_the_circuit(tmp_path):
+    check_differences(worst_differences(tmp_path, "compile", FEW, *QUICK), 2)
 
 
 @pytest.mark.long
@@ -172,11 +172,6 @@ needs_onnx = pytest.mark.skipif(
     not all(map(find_spec, ("onnx", "onnxruntime", "onnxscript"))),
     reason='the extra "onnx" is not installed',
 )
-
-
-@needs_onnx
-def test_onnx_equals_the_circuit(tmp_path):
-    check_differences(worst_differences(tmp_path, "onnx", FEW, *QUICK), 2)
 
 
 @needs_onnx
@@ -210,7 +205,7 @@ print(json.dumps([centers.tolist(), labels.tolist()]))
 @pytest.mark.filterwarnings("ignore")  # of torch.onnx about its own parts
 def test_a_program_runs_without_this_package(tmp_path, code, ending):
     path, points = tmp_path / f"lloyd.{ending}", [[0.0], [1.0], [10.0], [12.0], [11.0]]
-    lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2).export(path, n_layers=3)
+    lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2).export(path, n_layers=2)
     command = [sys.executable, "-c", code, str(path), json.dumps(points)]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr

@@ -157,6 +157,8 @@ def test_what_is_no_loop_is_refused(model, words, tmp_path):
 
 
 def test_wrong_arguments_of_predictions(tmp_path):
+    with pytest.raises(ValueError, match="found GaussianMixture, which does not label by"):
+        lf.export.predict_onnx(lf.GaussianMixture(2), tmp_path / "a.onnx")
     with pytest.raises(ValueError, match="which is not fitted"):
         lf.export.predict_onnx(lf.KMeans(), tmp_path / "a.onnx")
     model = lf.KMedoids(2, metric="manhattan").fit([[0.0], [1.0], [5.0]])

@@ -118,7 +118,7 @@ def fit_onnx(
 
 
 def predict_onnx(
-    estimator: Clusterer, path: str | os.PathLike[str], dtype: torch.dtype = torch.float64
+    estimator: Any, path: str | os.PathLike[str], dtype: torch.dtype = torch.float64
 ) -> None:
     """Write `predict` of a fitted estimator as an ONNX graph: ``points`` (n, d) to ``labels`` (n,).
 
@@ -151,6 +151,11 @@ def predict_onnx(
     ...         lf.export.predict_onnx(model, f"{folder}/kmeans.onnx")
     """
     _check_target(path, dtype)
+    if not isinstance(estimator, Clusterer):
+        raise ValueError(
+            f"estimator: found {type(estimator).__name__}, which does not label by the nearest "
+            "center; export KMeans or another estimator that has cluster_centers_"
+        )
     if not hasattr(estimator, "cluster_centers_"):
         raise ValueError(f"estimator: found {estimator!r}, which is not fitted; call fit first")
     if estimator.scaling is not None:
