@@ -23,6 +23,8 @@ LAZY = [
     "lloydformer",
     "lloydformer.data",
     "lloydformer.estimators",
+    "lloydformer.export",
+    "lloydformer.interp",
     "lloydformer.learning",
     "lloydformer.plots",
 ]

@@ -14,7 +14,17 @@ from lloydformer import estimators
 from lloydformer.circuits import activations
 from lloydformer.fork_safety import cached_property
 
-MODULES = (lf, lf.recipes, lf.data, lf.learning, lf.nn, estimators, activations)
+MODULES = (
+    lf,
+    lf.recipes,
+    lf.data,
+    lf.export,
+    lf.interp,
+    lf.learning,
+    lf.nn,
+    estimators,
+    activations,
+)
 METHODS = (types.FunctionType, classmethod, staticmethod, property, cached_property)
 ALLOWED = {"ES01"}  # a summary that says all needs no second paragraph
 

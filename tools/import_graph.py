@@ -26,6 +26,8 @@ ROOMS = [
     "estimators",
     "learning",
     "nn",
+    "export",
+    "interp",
     "profiles",
     "plots",
     "paper",

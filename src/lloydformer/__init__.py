@@ -6,6 +6,8 @@ __version__ = "0.2.0"  # as in pyproject.toml; importlib.metadata is slow to imp
 
 if TYPE_CHECKING:
     from lloydformer import data as data
+    from lloydformer import export as export
+    from lloydformer import interp as interp
     from lloydformer import learning as learning
     from lloydformer import nn as nn
     from lloydformer import plots as plots
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from lloydformer.estimators.soft import SoftKMeans as SoftKMeans
     from lloydformer.estimators.spherical import SphericalKMeans as SphericalKMeans
     from lloydformer.estimators.trimmed import TrimmedKMeans as TrimmedKMeans
+    from lloydformer.export.transformer import compile_transformer as compile_transformer
     from lloydformer.learning.estimator import LearnedKMeans as LearnedKMeans
     from lloydformer.paper.verify.checking.check import check as check
     from lloydformer.paper.verify.checking.result import CheckResult as CheckResult
@@ -65,12 +68,13 @@ else:  # the same names, each imported when it is first used
         "Trace": "lloydformer.circuits.trace",
         "TrimmedKMeans": "lloydformer.estimators.trimmed",
         "check": "lloydformer.paper.verify.checking.check",
+        "compile_transformer": "lloydformer.export.transformer",
         "describe": "lloydformer.profiles.description",
         "fit_batch": "lloydformer.solving.batch.fit",
         "recipes": "lloydformer.circuits",
         "report": "lloydformer.plots.report.clusters",
     }
-    __all__ = [*_HOMES, "__version__", "data", "learning", "nn", "plots"]
+    __all__ = [*_HOMES, "__version__", "data", "export", "interp", "learning", "nn", "plots"]
     __getattr__, __dir__ = lazy_names(__name__, _HOMES)
     # The functions behind methods of estimators, which are a room before these.
     SHOWN_BY["describe"] = "lloydformer.profiles.description:describe"

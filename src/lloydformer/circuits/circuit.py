@@ -1,8 +1,9 @@
 """The circuit: runs a recipe, T layers for T iterations."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import NamedTuple, cast
 
 import torch
@@ -13,6 +14,7 @@ from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.layer import Layer, LayerContext, Seed, layer_noise
 from lloydformer.circuits.outside import Outside, has_noise, with_printed_ties
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.saved import fill_weights, make_quietly, read_circuit, write_circuit
 from lloydformer.circuits.staged_layer import StagedLayer
 from lloydformer.circuits.stages import AnyRecipe, as_schedule
 from lloydformer.circuits.subspaces import POSITION
@@ -24,12 +26,15 @@ from lloydformer.circuits.trace import (
     check_patterns,
     intermediate_names,
 )
+from lloydformer.circuits.unrolled import Unrolled, check_ending, export_program, write_program
 from lloydformer.numerics.checks import (
+    FLOATS,
     as_problem,
     check_count,
     check_range,
     check_unit,
     check_zero_sum,
+    require,
 )
 from lloydformer.numerics.scaling import median
 
@@ -118,12 +123,16 @@ class Circuit(nn.Module):
     ) -> None:
         super().__init__()
         self.as_printed = as_printed
-        self.schedule = as_schedule(recipe)
+        self.schedule = self._given = as_schedule(recipe)
         if as_printed:
             self.schedule = tuple(map(with_printed_ties, self.schedule))
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
+        # the residual stream loses 1e-9 per layer at a shift of a million (docs/errata.md)
+        self._centers_data = not as_printed and all(
+            recipe.translation_invariant for recipe in self.schedule
+        )
         self.space = self.tokens.space(n_features, n_clusters)
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
         self.layers = nn.ModuleList(
@@ -284,6 +293,183 @@ class Circuit(nn.Module):
         finally:
             self._patches.remove(patch)
 
+    def unroll(self, n_layers: int = 10, seed: int | None = None) -> Unrolled:
+        """Return the circuit as a module of tensors only: (points, centers) to (centers, labels).
+
+        `torch.compile(fullgraph=True)`, `torch.vmap` and `torch.export` accept it. It shares the
+        weights of the circuit, and checks nothing.
+
+        Parameters
+        ----------
+        n_layers : int, default=10
+            Number of layers, one for each iteration.
+        seed : int or None, default=None
+            Seed for recipes that draw noise.
+
+        Returns
+        -------
+        Unrolled
+            The module.
+
+        Raises
+        ------
+        ValueError
+            If a recipe is staged, or draws noise without a seed.
+
+        See Also
+        --------
+        Circuit.export : Writes it to a file.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
+        >>> unrolled = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2).unroll()
+        >>> centers, labels = unrolled(points, points[:2])
+        >>> labels.tolist()
+        [0, 0, 1, 1]
+        """
+        return Unrolled(self, n_layers, seed)
+
+    def export(
+        self,
+        path: str | PathLike[str] | None = None,
+        n_layers: int = 10,
+        dtype: torch.dtype = torch.float64,
+        seed: int | None = None,
+    ) -> torch.export.ExportedProgram:
+        """Return the circuit as a program of `torch.export`, and write it to a file.
+
+        The program maps (points, centers) to (centers, labels) for any number of points that is
+        at least the number of clusters. Programs that run it need no lloydformer. Inputs are not
+        checked.
+
+        Parameters
+        ----------
+        path : str, PathLike or None, default=None
+            A file to write: ``.pt2`` for `torch.export.load`, ``.onnx`` for runtimes of ONNX. The
+            latter needs ``pip install "lloydformer[onnx]"``.
+        n_layers : int, default=10
+            Number of layers, one for each iteration.
+        dtype : torch.dtype, default=torch.float64
+            Precision of points and centers, torch.float32 or torch.float64.
+        seed : int or None, default=None
+            Seed for recipes that draw noise; the program draws the same in every run.
+
+        Returns
+        -------
+        torch.export.ExportedProgram
+            The program; `module()` makes it callable.
+
+        Raises
+        ------
+        ValueError
+            If a recipe is staged, or draws noise without a seed, or the file has another ending.
+
+        See Also
+        --------
+        Circuit.unroll : The module that is exported.
+        Circuit.save : Keeps the circuit itself.
+
+        Examples
+        --------
+        >>> import torch, lloydformer as lf
+        >>> program = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2).export(n_layers=2)
+        >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]], dtype=torch.float64)
+        >>> centers, labels = program.module()(points, points[:2])
+        >>> labels.tolist()
+        [0, 0, 1, 1]
+        """
+        require(dtype in FLOATS, "dtype", dtype, "pass torch.float32 or torch.float64")
+        if path is not None:
+            check_ending(path)
+        unrolled = self.unroll(n_layers, seed)
+        program = export_program(unrolled, dtype, onnx=str(path).endswith(".onnx"))
+        if path is not None:
+            write_program(program, path)
+        return program
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the circuit to one file: weights as safetensors, recipe and sizes as JSON.
+
+        Parts of your own are written by their import path.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file; its name ends in ``.safetensors``.
+
+        Raises
+        ------
+        ValueError
+            If the ending is another one, or a part cannot be imported by a reader.
+
+        See Also
+        --------
+        Circuit.load : Reads the file.
+
+        Examples
+        --------
+        >>> import tempfile, lloydformer as lf
+        >>> circuit = lf.Circuit(lf.recipes.soft(2.0), n_features=2, n_clusters=3)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     circuit.save(f"{folder}/soft.safetensors")
+        ...     again = lf.Circuit.load(f"{folder}/soft.safetensors")
+        >>> again.schedule == circuit.schedule
+        True
+        """
+        given = {
+            "recipes": list(self._given),
+            "n_features": self.n_features,
+            "n_clusters": self.n_clusters,
+            "trainable": any(True for _ in self.parameters()),
+            "as_printed": self.as_printed,
+        }
+        write_circuit(self, given, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], allow: Collection[str] = ()) -> "Circuit":
+        """Return the circuit of a file that `save` has written.
+
+        Nothing in the file is executed. Parts that are not of this package are imported only if
+        you name them.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file.
+        allow : tuple of str, default=()
+            Import paths of parts of your own, as ``"my_package.scores:Manhattan"``.
+
+        Returns
+        -------
+        Circuit
+            The circuit, with the weights of the file.
+
+        Raises
+        ------
+        ValueError
+            If the file holds no circuit, or a part that is not allowed.
+
+        See Also
+        --------
+        Circuit.save : Writes the file.
+
+        Examples
+        --------
+        >>> import tempfile, lloydformer as lf
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     lf.Circuit(lf.recipes.lloyd(), 2, 3).save(f"{folder}/lloyd.safetensors")
+        ...     circuit = lf.Circuit.load(f"{folder}/lloyd.safetensors")
+        >>> circuit.n_features, circuit.n_clusters
+        (2, 3)
+        """
+        given, weights = read_circuit(path, allow)
+        recipes = given.pop("recipes")
+        circuit = make_quietly(cls, recipe=recipes, **given)
+        fill_weights(circuit, weights)
+        return circuit
+
     def embed(
         self,
         points: Tensor,
@@ -324,8 +510,7 @@ class Circuit(nn.Module):
         [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
         """
         origin = torch.zeros_like(points[..., :1, :])
-        if not self.as_printed and all(r.translation_invariant for r in self.schedule):
-            # the residual stream loses 1e-9 per layer at a shift of a million (docs/errata.md)
+        if self._centers_data:
             origin = median(points).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)

@@ -75,7 +75,7 @@ class TokenNetwork(nn.Module):
     def __init__(self, **weights: Tensor) -> None:
         super().__init__()
         for name, weight in weights.items():
-            self.register_buffer(name, weight)
+            self.register_buffer(name, weight.clone())  # no view: torch.export saves whole tensors
         self.hidden, self.output = nn.Identity(), nn.Identity()
 
 
@@ -91,9 +91,13 @@ class QuadraticNetwork(TokenNetwork):
         self.rectified = rectified
 
     def forward(self, tokens: Float[Tensor, "*b k dim"]) -> Float[Tensor, "*b k dim"]:
-        z = F.linear(tokens, self.inward.to(tokens))  # (k, d) or (k, 2d)
-        hidden = self.hidden((z.relu() if self.rectified else z).square())
+        hidden = self.hidden(self.activate(tokens))
         return self.output(F.linear(hidden, self.outward.to(tokens), self.bias.to(tokens)))
+
+    def activate(self, tokens: Float[Tensor, "*b k dim"]) -> Float[Tensor, "*b k hidden"]:
+        """Return the hidden units for these tokens."""
+        z = F.linear(tokens, self.inward.to(tokens))  # (k, d) or (k, 2d)
+        return (z.relu() if self.rectified else z).square()
 
 
 @dataclass(frozen=True)

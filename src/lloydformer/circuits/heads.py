@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -13,12 +14,15 @@ from torch.nn import functional as F
 from lloydformer.circuits.activations import NOTHING, Context
 from lloydformer.circuits.activations.contract import HeadActivation
 from lloydformer.circuits.projections import Dense, Number, Projection
-from lloydformer.circuits.scores import Score
+from lloydformer.circuits.scores import Euclidean, Score
 from lloydformer.circuits.subspaces import Space, Subspace
 from lloydformer.numerics.checks import require
 
 # Numbers of a modulation by kind, (*b, q, count); q is the number of queries, or 1 for all.
 Numbers = Mapping[str, Tensor]
+
+# The columns of queries and keys that a score sees.
+ALL_COLUMNS = slice(None)
 
 _EXAMPLES = {"score": "Euclidean()", "activation": "LimitingSoftmax()"}
 # The members that a score and an activation must have, each with its use.
@@ -129,6 +133,14 @@ def sum_of_heads(*heads: Head) -> Head:
     return replace(heads[0], beside=heads[1:])
 
 
+class Attended(NamedTuple):
+    """The intermediates of a head that a traced layer needs: its output, weights and scores."""
+
+    output: Tensor
+    attention: Tensor
+    scores: Tensor
+
+
 class Attention(nn.Module):
     """The module of a head, with constructed weights, or with free ones from the generator.
 
@@ -161,6 +173,9 @@ class Attention(nn.Module):
     ) -> None:
         super().__init__()
         self.head, self.space, self.measure = head, space, measure
+        # looked up once: properties of projections are more than torch.compile can trace
+        self.powers = {name: p.power for name, p in head.projections.items()}
+        self.numbers = {name: p.numbers for name, p in head.projections.items()}
         for name, projection in head.projections.items():
             for suffix, weight in _weights(projection, space, generator):
                 self.register_buffer(name + suffix, weight)
@@ -177,30 +192,61 @@ class Attention(nn.Module):
         separation: float | Tensor = 0.0,
         numbers: Numbers | None = None,
     ) -> Float[Tensor, "*b q dim"]:
-        queries = self._project("query", tokens, separation)
+        return self.attend(tokens, sources, context, separation, numbers).output
+
+    def attend(
+        self,
+        tokens: Tensor,
+        sources: Tensor,
+        context: Context = NOTHING,
+        separation: float | Tensor = 0.0,
+        numbers: Numbers | None = None,
+        columns: slice = ALL_COLUMNS,
+    ) -> Attended:
+        """Return the output with weights and scores.
+
+        columns: outside of them, queries and keys are 0; the score sees these alone.
+        """
+        queries = self.project("query", tokens, separation)
         queries = self.queries(self._multiply("query", queries, numbers))
-        keys = self.keys(self._project("key", sources, separation))
-        values = self.values(self._project("value", sources, separation))
-        scores = self.head.score(queries, keys)
+        keys = self.keys(self.project("key", sources, separation))
+        values = self.values(self.project("value", sources, separation))
+        scores = self.head.score(queries[..., columns], keys[..., columns])
         if self.head.sharpness is not None:
             scores = scores * _value(self.head.sharpness, numbers)
         scores = self.scores(scores)  # (q, m)
         if self.measure is not None:
             # a bound of rounding errors is no function to differentiate
             tolerance = self.tolerance(self.measure(self.head, queries.detach(), keys.detach()))
-            context = replace(context, tolerance=tolerance)
+            context = Context(context.gap, tolerance, context.log_scores, context.noise)
         attention = self.attention(self.head.activation(scores, context))  # (q, m)
+        weights = attention
         if self.head.dropout:
-            attention = F.dropout(attention, self.head.dropout, self.training)
-        output = self._multiply("value", attention @ values, numbers)  # (q, dim)
-        return self.output(output)
+            weights = F.dropout(attention, self.head.dropout, self.training)
+        output = self._multiply("value", weights @ values, numbers)  # (q, dim)
+        return Attended(self.output(output), attention, scores)
 
-    def _project(self, name: str, tokens: Tensor, separation: float | Tensor) -> Tensor:
+    def find_columns(self) -> slice:
+        """Return the columns in which queries or keys can differ from 0, by the weights.
+
+        All of them if weights are trained, or if the score depends on the number of columns.
+        """
+        if not isinstance(self.head.score, Euclidean) or any(True for _ in self.parameters()):
+            return ALL_COLUMNS
+        names = [n for n, _ in self.named_buffers() if n.startswith(("query", "key"))]
+        used = torch.zeros(self.space.dim, dtype=torch.bool)
+        for name in names:
+            weight: Tensor = getattr(self, name)
+            used |= (weight.cpu() != 0).reshape(self.space.dim, -1).any(dim=1)
+        places = used.nonzero().flatten().tolist()
+        return slice(places[0], places[-1] + 1) if places else slice(0, 0)
+
+    def project(self, name: str, tokens: Tensor, separation: float | Tensor) -> Tensor:
         """Apply a matrix and its bias; `separation` is one number, or one for each problem."""
         bias: Tensor | None = getattr(self, f"{name}_bias", None)
         matrix: Tensor = getattr(self, name)
         out = F.linear(tokens, matrix.to(tokens), None if bias is None else bias.to(tokens))
-        if power := self.head.projections[name].power:
+        if power := self.powers[name]:
             # a product of its own, because the separation may differ between problems of a batch
             apart = F.linear(tokens, getattr(self, f"{name}_separated").to(tokens))
             out = out + separation**power * apart
@@ -208,7 +254,7 @@ class Attention(nn.Module):
 
     def _multiply(self, name: str, tokens: Tensor, numbers: Numbers | None) -> Tensor:
         """Multiply each subspace by its number."""
-        for subspace, number in self.head.projections[name].numbers.items():
+        for subspace, number in self.numbers[name].items():
             part = self.space.read(tokens, subspace) * _value(number, numbers)
             tokens = self.space.write(tokens, subspace, part)
         return tokens
@@ -216,7 +262,7 @@ class Attention(nn.Module):
     def weight(self, name: str, like: Tensor, separation: float = 0.0) -> Float[Tensor, "e dim"]:
         """Return the matrix `name` with the dtype and device of `like`."""
         matrix: Tensor = getattr(self, name)
-        if power := self.head.projections[name].power:
+        if power := self.powers[name]:
             matrix = matrix + separation**power * getattr(self, f"{name}_separated")
         return matrix.to(like)
 

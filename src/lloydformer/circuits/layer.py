@@ -1,18 +1,18 @@
 """The layer: one iteration of the algorithm, as the paper's equation; and the noise of a layer."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import SupportsIndex, cast
+from typing import NamedTuple, SupportsIndex, cast
 
 import torch
 from torch import Tensor, nn
 
 from lloydformer.circuits.activations import Context, Softmax
 from lloydformer.circuits.activations.contract import Amount
-from lloydformer.circuits.heads import Attention, Head, Numbers
+from lloydformer.circuits.heads import Attention, Numbers
 from lloydformer.circuits.outside import (
     choose_uncertainty,
     has_log_shares,
@@ -69,10 +69,22 @@ class LayerContext:
         For activations that draw.
     time : float
         From 0 in the first layer to 1 in the last.
+    columns : dict of str to slice, or None
+        For each head, the columns of queries and keys that its score needs. With them the layer
+        runs without hooks on its heads, so that it can be traced (`unrolled`). None: with hooks.
     """
 
     noise: Noise | None = None
     time: float = 0.0
+    columns: Mapping[str, slice] | None = None
+
+
+class LayerResult(NamedTuple):
+    """The new tokens, and the weights that assign points to centers; None if not traced."""
+
+    encoder: Tensor
+    decoder: Tensor
+    assignment: Tensor | None
 
 
 class Layer(nn.Module):
@@ -116,6 +128,9 @@ class Layer(nn.Module):
             for name, head in heads.items():
                 measure = None if as_printed else choose_uncertainty(slot, head)
                 self.add_module(name, Attention(head, space, generator, measure))
+        # looked up once: torch.compile cannot trace the properties of a recipe
+        self.slot_heads = {slot: list(heads) for slot, heads in recipe.slots.items()}
+        self.by_share = {name: weighs_by_share(head) for name, head in recipe.heads.items()}
         self.log_shares = not as_printed and has_log_shares(recipe)
         order = ("encoder_self", "encoder_cross", "affinity", "decoder_self", "decoder_cross")
         self.separated_slot = next(
@@ -133,11 +148,16 @@ class Layer(nn.Module):
     def forward(
         self, encoder: EncoderTokens, decoder: DecoderTokens, layer_context: LayerContext
     ) -> tuple[EncoderTokens, DecoderTokens]:
+        x, c, _ = self.run(encoder, decoder, layer_context)
+        return x, c
+
+    def run(self, encoder: Tensor, decoder: Tensor, layer_context: LayerContext) -> LayerResult:
+        """Return the tokens of the next layer, with the assignment if the layer is traced."""
         x, c = self.encoder_tokens(encoder), self.decoder_tokens(decoder)
         numbers: Numbers | None = None
         if self.numbers is not None:
             x, numbers = self.numbers(x, c, layer_context.time)
-        attend = _SlotAttention(self, x, c, numbers, layer_context.noise)
+        attend = _SlotAttention(self, x, c, numbers, layer_context)
         residual = self.encoder_residual(x + attend("encoder_self", x, x))
         x = residual + attend("encoder_cross", x, c)
         if self.recipe.affinity:
@@ -149,7 +169,7 @@ class Layer(nn.Module):
             c = self.space.write(c, POSITION, self.recipe.norm(self.space.read(c, POSITION)))
         if self.feedforward is not None:
             c = c + self.feedforward(c)
-        return x, self.decoder_next(c)
+        return LayerResult(x, self.decoder_next(c), attend.assignment)
 
     def separate(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """Return the separation and the gap for these tokens, for each problem of a batch."""
@@ -174,22 +194,25 @@ class _SlotAttention:
         The tokens that the last slots of encoder and decoder received.
     numbers : dict of str to Tensor or None
         The numbers of the modulation.
-    noise : callable or None
-        For activations that draw.
+    given : LayerContext
+        Noise, and the columns of a traced layer.
     separation, gap : float or Tensor
         Chosen when the separated slot runs, from the tokens at that time.
     log_shares : Tensor of shape (k, n) or None
         Logarithms of the assignments, once encoder_cross has run.
+    assignment : Tensor of shape (n, k) or None
+        The weights of encoder_cross, once it has run in a traced layer.
     """
 
     layer: Layer
     points: Tensor
     centers: Tensor
     numbers: Numbers | None
-    noise: Noise | None
+    given: LayerContext
     separation: Amount = 0.0
     gap: Amount = math.inf
     log_shares: Tensor | None = None
+    assignment: Tensor | None = None
 
     def __call__(self, slot: str, tokens: Tensor, sources: Tensor) -> Tensor:
         """Return the sum of the outputs of a slot's heads."""
@@ -200,30 +223,45 @@ class _SlotAttention:
             self.points = tokens
         if slot == self.layer.separated_slot:
             self.separation, self.gap = self.layer.separate(self.points, self.centers)
-        context = Context(gap=self.gap, noise=partial(self.noise, slot) if self.noise else None)
+        noise = self.given.noise
+        draw = partial(noise, slot) if noise else None
 
-        def context_of(head: Head) -> Context:
+        def context_of(name: str) -> Context:
             # the logarithms are those of the scores of this head alone
-            if slot == "decoder_cross" and weighs_by_share(head):
-                return replace(context, log_scores=self.log_shares)
-            return context
+            by_share = slot == "decoder_cross" and self.layer.by_share[name]
+            logs = self.log_shares if by_share else None
+            return Context(gap=self.gap, log_scores=logs, noise=draw)
 
+        names = self.layer.slot_heads[slot]
+        heads = [cast(Attention, self.layer.get_submodule(name)) for name in names]
+        if self.given.columns is not None:  # traced: no hook can be registered on the way
+            results = [
+                head.attend(
+                    *(tokens, sources, context_of(name), self.separation, self.numbers),
+                    self.given.columns[name],
+                )
+                for name, head in zip(names, heads, strict=True)
+            ]
+            if slot == "encoder_cross":
+                self.assignment = results[0].attention
+                if self.layer.log_shares:
+                    self._keep_log_shares(results[0].scores)
+            outputs = [result.output for result in results]
+            return sum(outputs[1:], start=outputs[0])
         # Heads are called as modules, so that hooks on them run. Their scores, which such a call
         # does not return, are read where hooks and patches may have replaced them.
-        heads = cast(
-            list[Attention],
-            [self.layer.get_submodule(name) for name in self.layer.recipe.slots[slot]],
-        )
         hook: AbstractContextManager[object] = nullcontext()
         if slot == "encoder_cross" and self.layer.log_shares:
-            hook = heads[0].get_submodule("scores").register_forward_hook(self._keep_log_shares)
+            scores = heads[0].get_submodule("scores")
+            hook = scores.register_forward_hook(lambda m, i, out: self._keep_log_shares(out))
         with hook:
             outputs = [
-                h(tokens, sources, context_of(h.head), self.separation, self.numbers) for h in heads
+                head(tokens, sources, context_of(name), self.separation, self.numbers)
+                for name, head in zip(names, heads, strict=True)
             ]
         return sum(outputs[1:], start=outputs[0])
 
-    def _keep_log_shares(self, module: nn.Module, inputs: object, scores: Tensor) -> None:
+    def _keep_log_shares(self, scores: Tensor) -> None:
         activation = self.layer.recipe.encoder_cross.activation
         assert isinstance(activation, Softmax)  # by `has_log_shares`
         logs, _ = log_shares(-scores.double(), activation.inverse_temperature)

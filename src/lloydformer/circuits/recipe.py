@@ -7,7 +7,7 @@ several. Parts that do not fit together are refused when a recipe is made (`_pro
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol, cast, runtime_checkable
+from typing import ClassVar, Protocol, cast, runtime_checkable
 
 from torch import nn
 
@@ -167,6 +167,8 @@ class Recipe:
     embeds_again: bool = False
     stated: Stated | None = field(default=None, compare=False, repr=False)
 
+    _separated_head: ClassVar[Head | None]  # of each instance; no field, so not a part
+
     def __hash__(self) -> int:
         # The name alone: every fit looks its plan up by its recipe, and hashing all parts would
         # take 40 of the 650 µs of a small fit.
@@ -175,6 +177,8 @@ class Recipe:
     def __post_init__(self) -> None:
         for slot, reason in _problems(self):
             raise ValueError(f"{slot}: {reason} (in recipe {self.name!r})")
+        # found once: torch.compile cannot trace the search, and every layer asks
+        object.__setattr__(self, "_separated_head", _find_separated(self))
         # `replace` passes `stated` on. If parts differ from those, words that did not change were
         # stated for another algorithm: a variant must not claim its proof.
         other = (self.tokens, self.norm, self.feedforward, self.numbers, self.embeds_again)
@@ -385,10 +389,6 @@ class Recipe:
             return math.inf
         return separation / (2 * n_clusters**2) if self.ties == "average" else separation
 
-    @property
-    def _separated_head(self) -> Head | None:
-        return next((h for h in self.heads.values() if h.separated), None)
-
     def depth(self, n_clusters: int) -> int:
         """Return the number of layers that the recipe counts as in the numbering of the noise.
 
@@ -497,6 +497,11 @@ class Recipe:
         return recipe_html(self.name, self.row(), self.equation())
 
 
+def _find_separated(recipe: Recipe) -> Head | None:
+    """Return the first head whose projections depend on the separation."""
+    return next((head for head in recipe.heads.values() if head.separated), None)
+
+
 def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield every reason why the parts do not fit together, with the slot to change."""
     yield from _wrong_kinds(recipe)
@@ -515,7 +520,7 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
             yield slot, "only the first head of a slot can draw noise; use another activation"
         if unset := {number.kind for number in head.numbers} - kinds:
             yield slot, f"no part sets its numbers {sorted(unset)}; pass numbers= that does"
-    separated, weighing = recipe._separated_head, forward_of(recipe.decoder_cross.activation)
+    separated, weighing = _find_separated(recipe), forward_of(recipe.decoder_cross.activation)
     if separated and separated.separation is None and not isinstance(weighing, Activation):
         yield (
             "decoder_cross",

@@ -2,7 +2,9 @@
 
 import math
 import sys
+from collections.abc import Collection
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -40,13 +42,21 @@ PARTS = {kind.__name__: kind for kind in _KINDS}
 _HINTS = {name: get_type_hints(kind) for name, kind in PARTS.items()}
 
 
-def serialise(part: Any) -> Any:
-    """Return a part as {"part": class name, **fields}; numbers, texts and None unchanged."""
+def serialise(part: Any, own: bool = False) -> Any:
+    """Return a part as {"part": class name, **fields}; numbers, texts and None unchanged.
+
+    own: also write parts that are not of this package, as {"import": "module:Class", **fields}.
+    They must be dataclasses that can be imported.
+    """
     if type(part) in _KINDS:
-        values = {name: serialise(getattr(part, name)) for name in _field_names(type(part))}
+        values = {name: serialise(getattr(part, name), own) for name in _field_names(type(part))}
         return {"part": type(part).__name__, **values}
+    if own and is_dataclass(part) and not isinstance(part, type):
+        path = _import_path(type(part))
+        values = {field.name: serialise(getattr(part, field.name), own) for field in fields(part)}
+        return {"import": path, **values}
     if isinstance(part, tuple):
-        return [serialise(value) for value in part]
+        return [serialise(value, own) for value in part]
     if part is None or isinstance(part, bool | str):
         return part
     # numbers of NumPy become those of Python; JSON has no infinity
@@ -62,16 +72,31 @@ def _field_names(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind) if field.repr]
 
 
-def deserialise(found: Any) -> Any:
-    """Return the part that `serialise` was given; raise ValueError if the fields do not fit."""
+def _import_path(kind: type[Any]) -> str:
+    """Return "module:Class" of a part of one's own; raise ValueError if it cannot be imported."""
+    if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+        raise ValueError(
+            f"found {kind.__qualname__} of {kind.__module__}, which a reader cannot import; define "
+            "it at the top of a module"
+        )
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def deserialise(found: Any, allow: Collection[str] = ()) -> Any:
+    """Return the part that `serialise` was given; raise ValueError if the fields do not fit.
+
+    allow: import paths of parts that are not of this package. Others are not imported.
+    """
     if isinstance(found, list):
-        return tuple(deserialise(value) for value in found)
+        return tuple(deserialise(value, allow) for value in found)
     if not isinstance(found, dict):
         return found
+    if "import" in found and "part" not in found:
+        return _own_part(found, allow)
     kind = PARTS.get(str(found.get("part")))
     if kind is None:
         raise ValueError(f"found part {found.get('part')!r}; known parts are {', '.join(PARTS)}")
-    values = {name: deserialise(value) for name, value in found.items() if name != "part"}
+    values = {name: deserialise(value, allow) for name, value in found.items() if name != "part"}
     expected, hints = _field_names(kind), _HINTS[kind.__name__]
     if values.keys() != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
@@ -83,6 +108,25 @@ def deserialise(found: Any) -> Any:
         # JSON writes 1.0 as 1 in some languages
         if type(value) is int and (hints[name] is float or float in get_args(hints[name])):
             values[name] = float(value)
+    return kind(**values)
+
+
+def _own_part(found: dict[str, Any], allow: Collection[str]) -> Any:
+    """Import a part that is allowed, and make it."""
+    path = found["import"]
+    if path not in allow:
+        raise ValueError(
+            f"found a part of {path!r}, which is code of another package; if you trust it, pass "
+            f"allow=({path!r},)"
+        )
+    module, _, name = str(path).partition(":")
+    kind = getattr(import_module(module), name, None)
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        raise ValueError(f"found a part of {path!r}, which is not a dataclass")
+    values = {name: deserialise(value, allow) for name, value in found.items() if name != "import"}
+    expected = [field.name for field in fields(kind)]
+    if values.keys() != set(expected):
+        raise ValueError(f"{path}: found fields {sorted(values)}; expected {expected}")
     return kind(**values)
 
 

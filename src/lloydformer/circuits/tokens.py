@@ -61,8 +61,10 @@ class Binary:
         return max(1, (n_clusters - 1).bit_length())
 
     def table(self, n_clusters: int) -> Float[Tensor, "k m"]:
-        digits = torch.arange(n_clusters)[:, None] >> torch.arange(self.size(n_clusters))
-        return (2 * (digits & 1) - 1).to(torch.float64)
+        # by division: ONNX has no shift of signed integers by a tensor
+        powers = torch.tensor([2.0**digit for digit in range(self.size(n_clusters))]).double()
+        number = torch.arange(n_clusters, dtype=torch.float64)[:, None]
+        return 2 * (number / powers).floor().remainder(2) - 1
 
 
 @dataclass(frozen=True)

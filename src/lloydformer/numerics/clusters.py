@@ -18,6 +18,15 @@ _MOST_ONE_HOT = 4096
 LOWEST = -1e300
 
 
+def is_traced() -> bool:
+    """Return whether torch.export, torch.compile or torch.func is making a graph of this call.
+
+    Then no decision may depend on the values of tensors.
+    """
+    # torch has no public name for the second question; `vmap` and `grad` enter a level each
+    return torch.compiler.is_compiling() or torch._C._functorch.maybe_current_level() is not None
+
+
 def squared_distances(
     queries: Float[Tensor, "*b q d"], keys: Float[Tensor, "*b m d"]
 ) -> Float[Tensor, "*b q m"]:
@@ -25,6 +34,10 @@ def squared_distances(
 
     The expansion |q|^2 - 2 qk + |k|^2 is faster but not exact (docs/errata.md, 8).
     """
+    if is_traced():
+        # One expression: a graph cannot know which columns are 0, nor loop over blocks of an
+        # unknown number of rows. It needs memory for q m d numbers.
+        return (queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(dim=-1)
     # columns that are 0 in both add exactly 0; projected tokens have many of them
     used = [(tokens != 0).flatten(0, -2).any(dim=0) for tokens in (queries, keys)]
     queries, keys = (tokens[..., used[0] | used[1]] for tokens in (queries, keys))

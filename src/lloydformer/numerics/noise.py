@@ -62,7 +62,7 @@ def uniform(
     """
     pairs = torch.arange((n_clusters + 1) // 2, device=rows.device)[:, None]  # (k/2, 1)
     site = torch.full_like(rows, (layer << 8 | HEADS.index(head)) & _MASK)  # (n)
-    shape = (len(pairs), len(rows))
+    shape = (len(pairs), rows.shape[0])  # a graph knows the number of rows by this name only
     low, high = (rows & _MASK).expand(shape), (rows >> 32 & _MASK).expand(shape)
     counter = (low, high, pairs.expand(shape), site.expand(shape))
     if isinstance(seed, Tensor):

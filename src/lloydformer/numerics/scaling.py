@@ -70,7 +70,12 @@ def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
 def _median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
     """Return the middle number of each column, or the mean of the two middle ones."""
     ordered, n = points.sort(dim=-2).values, points.shape[-2]
-    return ordered[..., (n - 1) // 2, :] / 2 + ordered[..., n // 2, :] / 2
+    # by tensors of indices: torch.export must not ask whether (n - 1) // 2 is below n
+    low, high = (
+        ordered.index_select(-2, torch.full((1,), i, device=points.device)).squeeze(-2)
+        for i in ((n - 1) // 2, n // 2)
+    )
+    return low / 2 + high / 2
 
 
 def _round_to_spread(center: Tensor, spread: Tensor) -> Tensor:

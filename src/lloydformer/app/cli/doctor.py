@@ -1,7 +1,7 @@
 """`lloydformer doctor`: print what is installed, what is missing, and how to get it."""
 
 from lloydformer.app.cli.terminal import print_json, print_table, stdout
-from lloydformer.app.jobs.doctor import examine_hardware, examine_packages
+from lloydformer.app.jobs.doctor import SPECIAL, examine_hardware, examine_packages
 from lloydformer.app.options import Json
 from lloydformer.profiles.words import format_count
 
@@ -30,7 +30,7 @@ def doctor(json: Json = False) -> None:
     has_gpu = any(device.startswith("cuda") for device in machine["devices"])
     rows = [[name, version or "missing"] for name, version in packages["core"].items()]
     for extra, members in packages["extras"].items():
-        absent = "missing" if extra != "gpu" or has_gpu else "not installed; for NVIDIA GPUs only"
+        absent = "missing" if extra == "gpu" and has_gpu else SPECIAL.get(extra, "missing")
         rows += [[name, version or absent] for name, version in members.items()]
     print_table(["package", "version"], rows)
     stdout.print("\nall engines:")

@@ -18,6 +18,14 @@ EXTRAS = {
     "data": ("pyarrow", "openpyxl"),
     "dask": ("dask", "distributed"),
     "gpu": ("triton",),
+    "onnx": ("onnx", "onnxruntime", "onnxscript"),
+    "interp": ("transformer-lens",),
+}
+# Extras for work of a special kind, and the words for those that are not installed.
+SPECIAL = {
+    "gpu": "not installed; for NVIDIA GPUs only",
+    "onnx": "not installed; for ONNX files only",
+    "interp": "not installed; for TransformerLens only",
 }
 # Time of k-means without the C++ kernels over the time with them: the geometric mean over
 # bench_iteration.json, which tests/app/jobs/bench/test_page.py compares.
@@ -38,7 +46,7 @@ def examine_packages() -> dict[str, Any]:
         "core": {p: _version(p) for p in CORE},
         "extras": extras,
         # Triton is of no use without a GPU: `examine_hardware` says whether it is missing.
-        "repairs": [_install(name) for name in missing if name != "gpu"],
+        "repairs": [_install(name) for name in missing if name not in SPECIAL],
     }
 
 

@@ -25,7 +25,7 @@ Ties = Literal["first", "average"]
 def one_hot_of_best(scores: Tensor) -> Tensor:
     """Return weight 1 for the key with the largest score, the first one of equals."""
     best = scores.argmax(dim=-1, keepdim=True)
-    return torch.zeros_like(scores).scatter_(-1, best, 1.0)
+    return torch.zeros_like(scores).scatter(-1, best, 1.0)
 
 
 @dataclass(frozen=True)
