@@ -104,9 +104,9 @@ def test_tensors_and_scaled_data_go_on_too():
 @pytest.mark.parametrize("model", MODELS[:6], ids=name)
 def test_centers_of_another_shape_are_refused(model):
     warm = made(model, warm_start=True).fit(X)
-    with pytest.raises(ValueError, match=r"warm_start: .*\(5, 3\), and \(5, 2\).*begin anew"):
+    with pytest.raises(ValueError, match=r"warm_start: .*\(5, 3\), and \(5, 2\).*begin again"):
         warm.fit(X[:, :2])
-    with pytest.raises(ValueError, match=r"warm_start: .*\(5, 3\), and \(4, 3\).*begin anew"):
+    with pytest.raises(ValueError, match=r"warm_start: .*\(5, 3\), and \(4, 3\).*begin again"):
         warm.set_params(n_clusters=4).fit(X)
     warm.set_params(warm_start=False).fit(X)
 

@@ -99,7 +99,7 @@ def test_a_margin_that_is_too_small_gives_the_diameter():
     assert made.bound(points, points[::2]).tolist() == [0.0, 2.0, 2.0, 2.0]
 
 
-def test_self_attention_is_the_identity_and_wipes():
+def test_self_attention_is_the_identity_and_erases():
     points, centers = problem("lloyd", 3)
     model = compiled("lloyd", points, centers).model()
     found = {}

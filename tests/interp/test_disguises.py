@@ -61,12 +61,12 @@ def test_the_weights_do_not_show_the_algorithm():
 
 
 @pytest.mark.parametrize(
-    "role", ["idle", "assign", "update", "wipe the cluster", "wipe the center"]
+    "role", ["idle", "assign", "update", "erase the cluster", "erase the center"]
 )
 def test_the_key_is_true_by_ablation(role):
     hidden = lf.interp.disguise(compiled("lloyd"), seed=4)
     points, _ = problem("lloyd", 1)
-    centers = points[:16:4]  # of one cluster, so that labels change and there is something to wipe
+    centers = points[:16:4]  # of one cluster, so that labels change and there is something to erase
     before, _ = hidden.model(points, centers)
     for block, roles in zip(hidden.model.blocks, hidden.roles, strict=True):
         heads = [number for number, found in enumerate(roles) if found == role]

@@ -89,9 +89,9 @@ def test_the_nodes_of_trimmed_k_means():
         *("points", "centers", "encoder_self", "encoder_cross", "decoder_self", "decoder_cross"),
         *("next_points", "next_centers"),
     ]
-    wiped = {str(edge): edge.subspaces for edge in truth.edges}
-    assert wiped["encoder_self -> decoder_cross.K"] == ("assignment",)
-    assert wiped["points -> decoder_cross.V"] == ("position",)
+    erased = {str(edge): edge.subspaces for edge in truth.edges}
+    assert erased["encoder_self -> decoder_cross.K"] == ("assignment",)
+    assert erased["points -> decoder_cross.V"] == ("position",)
 
 
 def test_json_has_all_edges():

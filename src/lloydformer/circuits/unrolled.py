@@ -231,7 +231,7 @@ def write_program(program: torch.export.ExportedProgram, path: str | os.PathLike
 
 
 def _write_beside(target: Path, write: Callable[[str], object]) -> None:
-    """Write a file beside the target, and rename it: the target is whole at any time."""
+    """Write a temporary file in the same folder and rename it: the target is whole at any time."""
     beside = target.with_name(f".{os.getpid()}-{target.name}")
     try:
         write(str(beside))

@@ -2,7 +2,7 @@ r"""Recipes compiled to a standard transformer: one stream, soft-max attention, 
 
 A layer of a recipe becomes two blocks with two heads each:
 
-- "wipe" attends to the token itself and subtracts what is to be replaced: the code of the cluster
+- "erase" attends to the token itself and subtracts what is to be replaced: the code of the cluster
   in the first block, position and squared norm in the second one.
 - "assign" (first block): a point attends to the centers with score $\gamma (2 x^\top c - \lVert c
   \rVert^2)$, which is $-\gamma \lVert x - c \rVert^2$ up to a constant of the point, and adds their
@@ -448,7 +448,7 @@ def _blocks(
         block["W_Q"][head, [is_point, is_center], flag] = (largest + _NO_WEIGHT[dtype]) * wide
         block["W_K"][head, key_type, flag] = 1.0
 
-    def wipe(head: int, places: Sequence[int]) -> None:
+    def erase(head: int, places: Sequence[int]) -> None:
         """Let a head attend to the token itself, and subtract its numbers at these places."""
         # of the tokens that a token sees, the only one of its own type is itself
         read(head, [is_point, is_center], [flag, flag - 1], _NO_WEIGHT[dtype])
@@ -461,14 +461,14 @@ def _blocks(
             block["W_O"][head, slot, place] = sign
 
     first = block = empty()
-    wipe(0, code)
+    erase(0, code)
     read(1, position, in_head, 2 * gamma)
     if recipe.norm is None:  # all unit vectors have the same
         read_square(1, -gamma)
     want(1, is_center, gamma * reach)
     move(1, code, 1.0)
     second = block = empty()
-    wipe(0, [*position, square])
+    erase(0, [*position, square])
     soft = _soft_update(recipe)
     if soft is None:
         read(1, code, code_in_head, _SHARPNESS)

@@ -1,4 +1,4 @@
-r"""The same function with weights that do not give it away.
+r"""Hide the structure of a transformer in its weights, without changing its function.
 
 A standard transformer has symmetries: the stream may be rotated, queries and keys of a head may be
 multiplied by a matrix and the inverse of its transpose, values and outputs by a matrix and its
@@ -16,7 +16,7 @@ from lloydformer.export.transformer import CompiledTransformer
 from lloydformer.numerics.checks import check_count, require
 
 # What the heads of the two blocks of a layer do.
-_ROLES = (("wipe the cluster", "assign"), ("wipe the center", "update"))
+_ROLES = (("erase the cluster", "assign"), ("erase the center", "update"))
 # Diagonal scales of queries and keys are drawn between the inverse of this number and itself.
 _SCALES = 3.0
 
@@ -30,7 +30,7 @@ class Disguised:
     model : PlainTransformer
         The model, in plain torch.
     roles : tuple of tuple of str
-        For each block, what each head does: "wipe the cluster", "assign", "wipe the center",
+        For each block, what each head does: "erase the cluster", "assign", "erase the center",
         "update", or "idle". Several heads may share a role.
     rotation : torch.Tensor of shape (d_model, d_model)
         The stream is that of the plain model times this matrix.
@@ -45,7 +45,7 @@ class Disguised:
     >>> compiled = lf.compile_transformer(lf.recipes.lloyd(), 2, 3, n_layers=1)
     >>> found = lf.interp.disguise(compiled, extra_heads=2, seed=0)
     >>> sorted(found.roles[0])
-    ['assign', 'assign', 'idle', 'idle', 'wipe the cluster', 'wipe the cluster']
+    ['assign', 'assign', 'idle', 'idle', 'erase the cluster', 'erase the cluster']
     """
 
     model: PlainTransformer

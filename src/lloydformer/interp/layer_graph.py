@@ -47,10 +47,10 @@ _STREAMS = {
 _VARIABLES = {
     "points": "the position of the point, and its cluster of the layer before",
     "centers": "the position of the center, and the code that names it",
-    "encoder_self": "what is wiped of a point: its cluster of the layer before",
+    "encoder_self": "what is erased of a point: its cluster of the layer before",
     "encoder_cross": "the cluster of the point",
     "affinity": "the point's squared distance to each center, lowered for other clusters",
-    "decoder_self": "what is wiped of a center: its position of the layer before",
+    "decoder_self": "what is erased of a center: its position of the layer before",
     "decoder_cross": "the new position of the center: a mean of its cluster",
     "feedforward": "the squared norm of the new center",
     "next_points": "the position of the point, and its cluster",
@@ -189,7 +189,7 @@ class Truth:
         --------
         >>> import lloydformer as lf
         >>> lf.interp.truth(lf.recipes.soft()).node("decoder_self").variable
-        'what is wiped of a center: its position of the layer before'
+        'what is erased of a center: its position of the layer before'
         """
         for node in self.nodes:
             if node.name == name:

@@ -29,7 +29,7 @@ class InputPair:
     place : int
         The point whose label differs, or the cluster whose mean or code does.
     clean_value, corrupted_value : int
-        Of "label": the cluster of the point. Of "mean" and "code": the place of the center.
+        The cluster of the point for "label"; the place of the center for "mean" and "code".
 
     See Also
     --------

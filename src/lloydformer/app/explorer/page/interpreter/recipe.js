@@ -26,7 +26,7 @@ const CHECKS = {
 
 /** Parts that only recipes of several sub-layers have. The page shows those as recorded traces. */
 export const NOT_LIVE = ["Product", "Difference", "Staged", "Sublayer", "Stage", "Read", "Counts",
-  "PairedCounts"];
+  "PairedCounts", "MixtureKind", "MixtureTokens", "NaturalParameters"];
 
 /** The names of all parts that this interpreter runs. */
 export const LIVE = [
