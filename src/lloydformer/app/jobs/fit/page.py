@@ -104,4 +104,4 @@ def _parse_texts(texts: np.ndarray) -> np.ndarray:
             return values.astype(kind)
         except ValueError:
             continue
-    return np.where(texts == "", None, texts)
+    return np.array([text or None for text in texts], dtype=object)
