@@ -1,7 +1,8 @@
-"""Writes the tables of README.md and docs/speed.md, and the charts, from the results."""
+"""Writes tables of README.md, docs/speed.md and docs/choose-k.md, and charts, from the results."""
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import Any
@@ -12,6 +13,7 @@ from lloydformer.data.storage.atomic_files import atomic_write_text
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
 README = HERE.parent / "README.md"
+CHOOSE_K = HERE.parent / "docs" / "choose-k.md"
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
 # The packages that README compares, by their names in the results, and what their own documentation
@@ -125,6 +127,60 @@ def _join(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
+def table_of_ways(result: dict[str, Any]) -> str:
+    """Return a row for each way to choose k, with shares of the right k and mean indices."""
+    summary, version = result["summary"], result["provenance"]["versions"]["scikit-learn"]
+    numbers = next(iter(summary.values()))
+    table = [
+        [
+            *("way", f"planted ({numbers['planted, problems']:.0f}): right k", "index"),
+            *("with 2 clusters or more: right k", "index"),
+            f"noise ({numbers['noise, problems']:.0f}): false clusters",
+            *(f"published ({numbers['published, problems']:.0f}): right k", "index"),
+            *(f"real ({numbers['real, problems']:.0f}): index", "seconds"),
+        ],
+        ["---"] * 10,
+    ]
+    names = [
+        *("planted, right k", "planted, mean index"),
+        *("planted from 2, right k", "planted from 2, mean index", "noise, false clusters"),
+        *("published, right k", "published, mean index", "real, mean index"),
+    ]
+    for way, own in summary.items():
+        cells = [
+            "-"
+            if name not in own
+            else f"{own[name]:.3f}"
+            if name.endswith("index")
+            else f"{100 * own[name]:.1f} %"
+            for name in names
+        ]
+        name = way.replace("scikit-learn", f"scikit-learn {version}")
+        table.append([name, *cells, f"{own['planted, mean seconds']:.2f}"])
+    return _join(table)
+
+
+def table_of_kinds(result: dict[str, Any]) -> str:
+    """Return the share of planted problems with the right k, for each kind and way."""
+    rows = [row for row in result["rows"].values() if row["kind"] == "planted"]
+    ways = [w for w in result["summary"] if all(w in row["found"] for row in rows)]
+    table = [["problems", "number", *ways], ["---"] * (len(ways) + 2)]
+    for fact in rows[0]["facts"]:
+        for value in dict.fromkeys(row["facts"][fact] for row in rows):
+            own = [row for row in rows if row["facts"][fact] == value]
+            right = (fmean(row["found"][way][0] == row["k"] for row in own) for way in ways)
+            cells = (f"{100 * share:.0f} %" for share in right)
+            table.append([f"{fact}: {value}", str(len(own)), *cells])
+    return _join(table)
+
+
+# How a table is made, if it is not one of times, and the result that it is made of.
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "choose_k": ("choose_k", table_of_ways),
+    "choose_k_kinds": ("choose_k", table_of_kinds),
+}
+
+
 def fill_tables(page: str, results: Path) -> str:
     """Return a Markdown page with the table of each result file that its comments name.
 
@@ -135,13 +191,18 @@ def fill_tables(page: str, results: Path) -> str:
         path = results / f"{mark[2]}.json"
         if mark[2] == "comparison":
             return mark[1] + comparison_table(results) + mark[4]
+        if mark[2] in TABLES:
+            name, make_table = TABLES[mark[2]]
+            path = results / f"{name}.json"
+            table = make_table(json.loads(path.read_text("utf-8"))) if path.exists() else ""
+            return mark[1] + table + mark[4]
         return mark[1] + (markdown_table(load_result(path)) if path.exists() else "") + mark[4]
 
     return _TABLE.sub(fill, page)
 
 
 if __name__ == "__main__":
-    for path in (README, PAGE):
+    for path in (README, PAGE, CHOOSE_K):
         atomic_write_text(path, fill_tables(path.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))

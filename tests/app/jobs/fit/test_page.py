@@ -215,3 +215,30 @@ def test_the_page_fits_a_narrow_screen(page, tmp_path):
                "--window-size=500,900", "--dump-dom", file.as_uri()]  # fmt: skip
     found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert "<title>true,7</title>" in found.stdout
+
+
+def test_columns_that_were_not_clustered_have_profiles(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng, y = np.random.default_rng(0), np.arange(300) % 3
+    points = np.array([[0, 0], [9, 0], [0, 9]])[y] + rng.normal(size=(300, 2))
+    frame = pd.DataFrame(points, columns=["a", "b"])
+    frame["plan"] = np.array(["basic", "family", "student"])[y]
+    frame["age"] = np.where(np.arange(300) == 7, np.nan, 20 + 20 * y + rng.normal(size=300))
+    frame["joined"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(100 * y, unit="D")
+    frame["who"] = [f"customer-{i}" for i in range(300)]
+    frame.loc[5, "a"] = np.nan
+    frame.to_csv("p.csv", index=False)
+    options = ["--columns", "a,b", "--missing", "drop", "--report"]
+    assert command("fit", "p.csv", "-k", "3", *options)[0] == 0
+    html = Path("p-clusters/report.html").read_text(encoding="utf-8")
+    labels = pd.read_csv("p-clusters/labels.csv")["cluster"]
+    own = int(labels[2])  # a row of the last group
+    card = re.findall(r"<article.*?</article>", part(html, "Profiles"), flags=re.DOTALL)[own]
+    sentence = re.search(r"Not clustered: .*?</p>", card).group()
+    assert "plan is student in 100%" in sentence
+    assert "late joined (median 2024-07-19, of all rows 2024-04-10)" in sentence
+    assert "high age (median 60, of all rows 40)" in sentence
+    assert "Not shown, as they name the rows: who" in html
+    frame.drop(columns=["who", "joined", "age", "plan"]).to_csv("q.csv", index=False)
+    assert command("fit", "q.csv", "-k", "3", "--missing", "drop", "--report")[0] == 0
+    assert "not clustered" not in Path("q-clusters/report.html").read_text(encoding="utf-8")
