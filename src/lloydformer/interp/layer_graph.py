@@ -98,7 +98,7 @@ class LayerNode:
 
 @dataclass(frozen=True)
 class Edge:
-    """What a node adds to the input of another one, by query, key or value.
+    """The part that a node adds to the input of another one, by query, key or value.
 
     Parameters
     ----------
