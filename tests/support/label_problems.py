@@ -140,8 +140,9 @@ def check_labels(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, whole: 
     """No center is nearer by exact arithmetic, unless float64 cannot tell the two apart.
 
     A square by differences in float64 has at most d + 3 roundings. So if a label has the smallest
-    one in float64, it agrees with the true smallest one to (d + 3) 2^-52, as the promise says. All
-    other labels are compared as fractions, and so are some rows with all centers.
+    one in float64, it agrees with the true smallest one to (d + 3) 2^-52, as the promise says, and to
+    d 2^-1074, the rounding of squares below the smallest normal number. All other labels are compared
+    as fractions, and so are some rows with all centers.
 
     whole: squares are exact in float64, so that the label must be the first of the smallest ones.
     """
@@ -157,17 +158,19 @@ def check_labels(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, whole: 
     if whole:
         assert np.array_equal(labels, nearest), "not the first of the nearest centers"
         return
-    tolerance = Fraction(d + 3, 2**52)
+    tolerance, underflow = Fraction(d + 3, 2**52), Fraction(d, 2**1074)
     every = np.arange(n)
     for i in every[labels != nearest]:
         found, least = (_exact_square(x[i], c[j]) for j in (labels[i], nearest[i]))
-        assert found - least <= tolerance * least, f"row {i}: {labels[i]}, not {nearest[i]}"
+        allowed = tolerance * least + underflow
+        assert found - least <= allowed, f"row {i}: {labels[i]}, not {nearest[i]}"
     for i in np.random.default_rng(n).permutation(n)[:_SAMPLE]:
         # Centers that are clearly farther even for float64 with a wide margin are left out.
         close = np.flatnonzero(squares[:, i] <= squares[:, i].min() * (1 + 1e-6))
         exact = {int(j): _exact_square(x[i], c[j]) for j in {*close.tolist(), int(labels[i])}}
         least = min(exact.values())
-        assert exact[int(labels[i])] - least <= tolerance * least, f"row {i}: {labels[i]}"
+        allowed = tolerance * least + underflow
+        assert exact[int(labels[i])] - least <= allowed, f"row {i}: {labels[i]}"
 
 
 def check(problem: Problem) -> bool:
