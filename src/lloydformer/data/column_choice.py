@@ -78,10 +78,17 @@ def choose_columns(table: Table) -> tuple[Conversion, list[str], dict[str, str]]
         )
         for i in wanted
     ]
-    keeps = table.options.sentinels == "keep"
-    named = table.names is not None
+    options = table.options
     converted = {table.label(i): notations[i].words for i in wanted if i in notations}
-    return Conversion(tuple(features), named, table.options.na_values, keeps), notes, converted
+    conversion = Conversion(
+        tuple(features),
+        table.names is not None,
+        na_values=options.na_values,
+        keeps_sentinels=options.sentinels == "keep",
+        decimal=options.decimal_point,
+        comment=options.comment,
+    )
+    return conversion, notes, converted
 
 
 def add_notations(

@@ -89,12 +89,16 @@ class Conversion:
         Texts and numbers that mean a missing value, besides those that always do.
     keeps_sentinels : bool
         Numbers such as -999 are values, however far they are from others.
+    decimal, comment : str or None
+        The decimal point and the sign of comments, if the user of the fit named them.
     """
 
     features: tuple[Feature, ...]
     named: bool
     na_values: tuple[str, ...] = ()
     keeps_sentinels: bool = False
+    decimal: str | None = None
+    comment: str | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -122,7 +126,7 @@ class Conversion:
     def is_plain(self) -> bool:
         """True if columns are used as they are, so that their names say everything."""
         simple = all(replace(f, column="") == _PLAIN for f in self.features)
-        simple = simple and not self.na_values and not self.keeps_sentinels
+        simple = simple and replace(self, features=(), named=True) == Conversion((), True)
         numbered = [f.column for f in self.features] == _numbers(len(self.features))
         return simple and (self.named or numbered)
 
@@ -207,6 +211,8 @@ class Conversion:
             "named": self.named,
             "na_values": list(self.na_values),
             "keeps_sentinels": self.keeps_sentinels,
+            "decimal": self.decimal,
+            "comment": self.comment,
             "features": [asdict(f) for f in self.features],
         }
 
@@ -231,7 +237,12 @@ class Conversion:
                 features.append(Feature(name, categories, known, single, notation, sentinels))
             na_values = tuple(map(str, value.get("na_values", ())))
             keeps = bool(value.get("keeps_sentinels", False))
-            return cls(tuple(features), bool(value["named"]), na_values, keeps)
+            signs = [value.get("decimal"), value.get("comment")]
+            if not all(
+                sign is None or (isinstance(sign, str) and len(sign) == 1) for sign in signs
+            ):
+                raise ValueError("decimal and comment are single signs")
+            return cls(tuple(features), bool(value["named"]), na_values, keeps, *signs)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"found no conversion of columns ({error})") from None
 

@@ -289,6 +289,8 @@ def detect_decimal(
     # 1.234 beside 571 is likely written in groups: three decimals would be there in both.
     likely = sep == ";" or (sep in "\t| " and sep and _mixes_groups(rows))
     if points and grouped and not commas and likely:
+        if options.expected_decimal is not None:
+            return options.expected_decimal
         first = points[0].strip()
         raise ValueError(
             f"{name}: found {first!r}, which may be {first} or {first.replace('.', '')}; pass "
@@ -326,18 +328,23 @@ class TableHeader:
         Names of the columns.
     units : tuple of str
         A line of units below the names, if there is one.
+    n_titles : int
+        Records above the names.
     """
 
     width: int
     lines: int
     names: tuple[str, ...] | None
     units: tuple[str, ...] = ()
+    n_titles: int = 0
 
     @property
     def notes(self) -> list[str]:
         """The detected format in words."""
         words = [unit for unit in self.units if unit]
-        return [f"line {self.lines} as units ({list_names(words, 6)})"] if words else []
+        found = [f"line {self.lines} as units ({list_names(words, 6)})"] if words else []
+        titles = f"{self.n_titles} line{'s' * (self.n_titles > 1)} above the names as a title"
+        return [titles, *found] if self.n_titles else found
 
 
 def read_header(
@@ -351,13 +358,14 @@ def read_header(
     first = next(records, None)
     if first is None:
         raise ValueError(f"{name}: found no rows; points are rows of numbers")
-    _, line, values = first
-    fields = tuple(field.strip() for field in values)
-    names = tuple(unescape_formula(field) for field in fields)
     below: list[Record] = []
     with suppress(ValueError):  # a damaged record is an error only if it is read
         below += islice(records, _BELOW)
+    first, below, n_titles = leave_out_titles(first, below, options)
     refuse_title(name, first, below, options)
+    _, line, values = first
+    fields = tuple(field.strip() for field in values)
+    names = tuple(unescape_formula(field) for field in fields)
     same = [row for _, _, row in below if len(row) == len(fields)]
     header = options.header
     if header is None and options.expected and set(options.expected) <= set(names):
@@ -374,8 +382,23 @@ def read_header(
         return TableHeader(len(fields), first[0] - 1, None)
     if is_unit_row(same) and same[0] is below[0][2]:
         units = tuple(field.strip() for field in same[0])
-        return TableHeader(len(fields), below[0][1], names, units)
-    return TableHeader(len(fields), line, names)
+        return TableHeader(len(fields), below[0][1], names, units, n_titles)
+    return TableHeader(len(fields), line, names, n_titles=n_titles)
+
+
+def leave_out_titles(
+    first: Record, below: list[Record], options: TableOptions
+) -> tuple[Record, list[Record], int]:
+    """Return the record with all names that a model knows, those below it, and how many are above.
+
+    The first record and those below it, if there is no such record.
+    """
+    if options.header is not False and not all(map(str.isdecimal, options.expected)):
+        for i, record in enumerate([first, *below]):
+            names = {unescape_formula(field.strip()) for field in record[2]}
+            if names.issuperset(options.expected):
+                return record, below[i:], i
+    return first, below, 0
 
 
 def refuse_title(name: str, first: Record, below: Sequence[Record], options: TableOptions) -> None:

@@ -137,7 +137,8 @@ def refuse_doubtful_numbers(
         and each.notation.kind == "number"
         and ("decimal" in each.words or "thousands" in each.words)
     }
-    if decimal is None or others <= {decimal} or options.decimal_point is not None:
+    certain = options.decimal_point or options.expected_decimal
+    if decimal is None or others <= {decimal} or certain is not None:
         return
     searches = search_columns(table, columns)
     doubtful = [i for i, search in searches.items() if search.n_readings == 2]
@@ -153,7 +154,7 @@ def _choose_decimal(search: NotationSearch, options: Any) -> str | None:
     if options.decimal_point is None and options.thousands_mark is not None:
         # Neither of the two separates thousands, so the one that is there is the decimal point.
         return "," if "," in (search.example or "") else "."
-    decimal: str | None = options.decimal_point
+    decimal: str | None = options.decimal_point or options.expected_decimal
     return decimal
 
 

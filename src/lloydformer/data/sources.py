@@ -293,6 +293,8 @@ def open_table(
             options,
             expected=tuple(f.column for f in conversion.features),
             na_values=tuple(dict.fromkeys((*conversion.na_values, *options.na_values))),
+            comment=conversion.comment if options.comment is None else options.comment,
+            expected_decimal=conversion.decimal,
         )
     return convert(_open_source(name, options), conversion)
 

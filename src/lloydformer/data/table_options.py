@@ -67,7 +67,9 @@ class TableOptions:
     on_workers : bool
         Workers of a cluster read the table; messages name no option that they lack.
     expected : tuple of str
-        Columns of a model; a first line with all of them is a header.
+        Columns of a model; a line with all of them has the names, and those above it are titles.
+    expected_decimal : str or None
+        The decimal point of the rows of a model, for numbers with two readings.
     """
 
     columns: tuple[str, ...] | None = None
@@ -91,6 +93,7 @@ class TableOptions:
     shell: bool = False
     on_workers: bool = False
     expected: tuple[str, ...] = ()
+    expected_decimal: str | None = None
 
     def __post_init__(self) -> None:
         if self.sep is not None and len(self.separator or "") != 1:

@@ -768,6 +768,12 @@ def test_the_clusters_are_right_and_one_note_says_so(command, write, case):
     notes = [line for line in err.splitlines() if not any(other in line for other in others)]
     assert len(notes) == (words is not None), err
     assert words is None or re.search(words, notes[0]), err
+    # The model remembers all that, but for the lines and the separator of this file.
+    pairs = zip(options.split()[::2], options.split()[1::2], strict=True)
+    again = [word for pair in pairs if pair[0] in ("--skip-rows", "--sep") for word in pair]
+    status, _, err = command("predict", "out", name, "-o", "again.csv", *again)
+    assert status == 0, err
+    np.testing.assert_array_equal(pd.read_csv("again.csv")["cluster"], labels)
 
 
 FIRST = f"{INCOME[0]:,.0f}"
@@ -1082,6 +1088,25 @@ def test_doubtful_numbers_of_new_rows_are_asked_about(command, write):
     assert command("predict", "out", "q.tsv", "--thousands", "point", "-o", "l.csv")[0] == 0
     fitted, found = pd.read_csv("out/labels.csv"), pd.read_csv("l.csv")
     np.testing.assert_array_equal(found["cluster"], fitted["cluster"])
+
+
+def test_titles_comments_and_decimal_points_are_remembered(command, write):
+    """A file like that of the fit needs no option again."""
+    points = [f"{v:,.0f}".replace(",", ".") for v in INCOME]
+    text = "Customers\n\n" + table(";", income=points, n=TRUTH)
+    for way in ("--decimal .", "--thousands point"):
+        options = ("-k", "3", "-o", "out", "--skip-rows", "2", *way.split(), "--force")
+        assert command("fit", write("p.csv", text), *options)[0] == 0
+        status, _, err = command("predict", "out", "p.csv", "-o", "l.csv", "--force")
+        assert (status, "recognised" in err and "1 line above the names as a title" in err) == (
+            0,
+            True,
+        ), err
+        pd.testing.assert_frame_equal(pd.read_csv("out/labels.csv"), pd.read_csv("l.csv"))
+    write("c.csv", NUMBERS.replace("\n", " | fine\n"))
+    assert command("fit", "c.csv", "-k", "3", "-o", "c", "--comment", "|", "--sep", ",")[0] == 0
+    assert command("predict", "c", "c.csv", "-o", "c-l.csv")[0] == 0
+    pd.testing.assert_frame_equal(pd.read_csv("c/labels.csv"), pd.read_csv("c-l.csv"))
 
 
 def test_missing_values_and_parts_are_remembered(command, write):
