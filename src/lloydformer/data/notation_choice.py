@@ -137,6 +137,7 @@ def refuse_doubtful_numbers(
         and each.notation.kind == "number"
         and ("decimal" in each.words or "thousands" in each.words)
     }
+    others.discard("")
     certain = options.decimal_point or options.expected_decimal
     if decimal is None or others <= {decimal} or certain is not None:
         return
@@ -150,7 +151,7 @@ def refuse_doubtful_numbers(
 def _choose_decimal(search: NotationSearch, options: Any) -> str | None:
     """Return the decimal point of a column, or None if there are two that it may have."""
     if search.n_readings == 1:
-        return "." if search.point else ","
+        return "" if search.point and search.comma else "." if search.point else ","
     if options.decimal_point is None and options.thousands_mark is not None:
         # Neither of the two separates thousands, so the one that is there is the decimal point.
         return "," if "," in (search.example or "") else "."
@@ -163,10 +164,17 @@ def _choose_dates(search: NotationSearch, dates: str | None, order: str | None) 
     if dates not in ("days", "parts") or (search.n_readings == 2 and order is None):
         return None
     if search.n_readings == 1:
-        order = "dmy" if search.day_first else "mdy"
+        order = _find_order(search)
     assert order is not None
     parts = search.varying_parts(order) if dates == "parts" else ()
     return Notation(search.date_kind, order=order, zoned=True in search.zones, parts=parts)
+
+
+def _find_order(search: NotationSearch) -> str:
+    """Return the order of dates that have one reading; "" if they have no order."""
+    if search.day_first and search.month_first:
+        return ""
+    return "dmy" if search.day_first else "mdy"
 
 
 def _number_or_truth(search: NotationSearch, decimal: str) -> Notation:
@@ -181,15 +189,13 @@ def describe_notation(table: Table, search: NotationSearch, notation: Notation |
     if notation is None:
         words.append("dates left out")
     elif notation.kind == "truth":
-        order = sorted(search.truths.items(), key=lambda pair: not pair[1])
-        words += [f"{word} as {int(truth)}" for word, truth in order[: 2 * _NAMED]]
-    elif notation.parts:
-        words.append(f"dates as {', '.join(notation.parts)}")
+        pairs = sorted(search.truths.items(), key=lambda pair: not pair[1])
+        words += [f"{word} as {int(truth)}" for word, truth in pairs[: 2 * _NAMED]]
+        words = words or ["1 and 0"]
     elif notation.kind == "date":
-        shared = (
-            f"{'day' if notation.order == 'dmy' else 'month'} first, " if search.example else ""
-        )
-        words.append(f"dates, {shared}as days since 1970-01-01")
+        order = {"": "", "dmy": ", day first,", "mdy": ", month first,"}[notation.order]
+        way = ", ".join(notation.parts) or "days since 1970-01-01"
+        words.append(f"dates{order} as {way}")
     elif notation.is_date:
         words.append("times as parts of a day" if notation.kind == "time" else "durations as days")
     else:
@@ -199,7 +205,7 @@ def describe_notation(table: Table, search: NotationSearch, notation: Notation |
         words += ["decimal commas"] * (notation.decimal == "," and "commas" in marks)
         of_file = getattr(table, "decimal", ".")
         words += ["decimal points"] * (notation.decimal == "." and of_file == ",")
-        words += ["thousands"] * (f"thousands{notation.decimal}" in marks)
+        words += ["thousands"] * (f"thousands{notation.decimal or '.'}" in marks)
         words += ["parentheses as negative"] * ("parentheses" in marks)
         words += ["minus signs at the end"] * ("minus" in marks)
         words = [word for word in words if word] or ([] if search.missing else ["texts as numbers"])
@@ -266,13 +272,17 @@ def _ask_about_dates(
             f"{ways[1]} or {ways[2]}"
         )
     if doubtful and table.options.date_order is None:
-        text, (day, month) = searches[doubtful[0]].example, searches[doubtful[0]].example_days
-        asked.append(
-            f"{table.label(doubtful[0])}: {text!r} is {_spell_date(day)} with "
-            f"{spell('date_order', 'dmy')} and {_spell_date(month)} with "
-            f"{spell('date_order', 'mdy')}"
-        )
+        asked.append(_ask_about_order(table, doubtful[0], searches[doubtful[0]]))
     return ["; ".join(asked)]
+
+
+def _ask_about_order(table: Table, column: int, search: NotationSearch) -> str:
+    """Return the question for dates such as 03/04/2024."""
+    spell, (day, month) = table.options.spell, search.example_days
+    return (
+        f"{table.label(column)}: {search.example!r} is {_spell_date(day)} with "
+        f"{spell('date_order', 'dmy')} and {_spell_date(month)} with {spell('date_order', 'mdy')}"
+    )
 
 
 def _spell_date(days: float) -> str:
@@ -325,9 +335,11 @@ def adapt_notation(
                 f"{table.name}: column {label}: found times {'without' if known.zoned else 'with'} "
                 "a time zone, and the model was fitted on others; write them as in the fit"
             )
-        order = known.order
-        if search.n_readings == 1:
-            order = "dmy" if search.day_first else "mdy"
+        order = _find_order(search) or known.order
+        if search.n_readings == 2:
+            order = table.options.date_order or known.order
+            if not order:
+                raise ValueError(f"{table.name}: {_ask_about_order(table, column, search)}")
         notation = replace(known, order=order)
         return ChosenNotation(notation, describe_notation(table, search, notation))
     units = (search.unit, known.unit)
@@ -343,14 +355,14 @@ def adapt_notation(
     decimal = _choose_decimal(search, table.options)
     if isinstance(table, TypedTable) and column not in table.others:
         decimal = "."  # numbers by their type, written by Python
-    elif search.n_readings == 2 and stored is not None:
-        decimal = stored.decimal
+    elif search.n_readings == 2 and known.decimal and table.options.decimal_point is None:
+        decimal = known.decimal
     if decimal is None:
         raise ValueError(
             f"{table.name}: "
             f"{_ask_about_numbers(table, [column], {column: search}, table.survey(1000))[0]}"
         )
-    notation = replace(known, decimal=decimal)
+    notation = replace(known, decimal=decimal, unit=search.unit or known.unit)
     return ChosenNotation(notation, describe_notation(table, search, notation))
 
 

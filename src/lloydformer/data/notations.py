@@ -155,12 +155,12 @@ class Notation:
     ----------
     kind : {"number", "truth", "date", "time", "duration"}
         "truth" is yes and no, or true and false.
-    decimal : {".", ","}
-        The decimal point of numbers.
+    decimal : {"", ".", ","}
+        The decimal point of numbers; "" if they are the same with both.
     unit : str
         A currency, "%" or "".
-    order : {"dmy", "mdy"}
-        Of dates such as 03/04/2024.
+    order : {"", "dmy", "mdy"}
+        Of dates such as 03/04/2024; "" if there are none of these.
     zoned : bool
         Times have time zones.
     parts : tuple of str
@@ -168,9 +168,9 @@ class Notation:
     """
 
     kind: str = "number"
-    decimal: str = "."
+    decimal: str = ""
     unit: str = ""
-    order: str = "dmy"
+    order: str = ""
     zoned: bool = False
     parts: tuple[str, ...] = ()
 
@@ -188,7 +188,7 @@ class Notation:
             if amount is not None and ("%" in (self.unit, amount.unit)) <= (
                 self.unit == amount.unit
             ):
-                value = amount.point if self.decimal == "." else amount.comma
+                value = amount.comma if self.decimal == "," else amount.point
             elif amount is None and text.lower().lstrip("+-") in ("inf", "infinity"):
                 value = float(text)
         elif self.kind == "truth":
@@ -202,7 +202,7 @@ class Notation:
                 days = read_compact_dates(np.array([float(text)]))
                 value = None if days is None else float(days[0])
             elif moment is not None and (moment.zone is not None) == self.zoned:
-                value = moment.day_first if self.order == "dmy" else moment.month_first
+                value = moment.month_first if self.order == "mdy" else moment.day_first
                 if value is not None and not self.parts:
                     value -= moment.zone or 0.0  # days in universal time; parts as they are written
         if value is None:

@@ -367,7 +367,7 @@ RIGHT = {
         "p.csv",
         table(joined=DAYS.strftime("%Y-%m-%d"), **JOINED),
         "--dates days",
-        r"joined \(dates, as days since 1970-01-01\)",
+        r"joined \(dates as days since 1970-01-01\)",
         with_days(),
     ),
     "days and times": (
@@ -633,7 +633,7 @@ RIGHT = {
         "p.xlsx",
         workbook([("age", "joined"), *zip(AGE, DAYS.to_pydatetime(), strict=True)]),
         "--dates days",
-        r"joined \(dates, as days",
+        r"joined \(dates as days",
         known(age=AGE, joined=(DAYS - EPOCH) / pd.Timedelta("1D")),
     ),
     "Excel with true and false": (
@@ -685,7 +685,7 @@ RIGHT = {
             )
         ).encode("cp1252"),
         "--skip-rows 3 --dates days",
-        r"converted: betrag \(EUR, decimal commas, thousands\); tag \(dates, as days|day first",
+        r"converted: betrag \(EUR, decimal commas, thousands\); tag \(dates as days|day first",
         lambda path: pd.read_csv(
             path,
             skiprows=3,
@@ -1088,6 +1088,23 @@ def test_doubtful_numbers_of_new_rows_are_asked_about(command, write):
     assert command("predict", "out", "q.tsv", "--thousands", "point", "-o", "l.csv")[0] == 0
     fitted, found = pd.read_csv("out/labels.csv"), pd.read_csv("l.csv")
     np.testing.assert_array_equal(found["cluster"], fitted["cluster"])
+
+
+def test_what_the_fit_did_not_decide_is_asked_about(command, write):
+    """Its dates and numbers had one reading, those of the new rows have two."""
+    write("p.csv", table(age=AGE, pay=[f"${v:.0f}" for v in VISITS], joined=DAYS))
+    assert command("fit", "p.csv", "-k", "3", "-o", "out", "--dates", "days")[0] == 0
+    ways = {
+        "--date-order": {"joined": ["03/04/2024"] * N},
+        "--thousands": {"pay": ["$1,234"] * N},
+    }
+    for option, changed in ways.items():
+        columns = {"age": AGE, "pay": ["$5"] * N, "joined": DAYS, **changed}
+        call = ("predict", "out", write("q.csv", table(**columns)), "--force")
+        status, _, err = command(*call)
+        assert (status, option in err) == (2, True), err
+        value = "mdy" if option == "--date-order" else "comma"
+        assert command(*call, option, value)[0] == 0
 
 
 def test_titles_comments_and_decimal_points_are_remembered(command, write):
