@@ -140,9 +140,9 @@ def check_labels(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, whole: 
     """No center is nearer by exact arithmetic, unless float64 cannot tell the two apart.
 
     A square by differences in float64 has at most d + 3 roundings. So if a label has the smallest
-    one in float64, it agrees with the true smallest one to (d + 3) 2^-52, as the promise says, and to
-    d 2^-1074, the rounding of squares below the smallest normal number. All other labels are compared
-    as fractions, and so are some rows with all centers.
+    one in float64, it agrees with the true smallest one to (d + 3) 2^-52, as the promise says, and
+    to d 2^-1074, the rounding of squares below the smallest normal number. All other labels are
+    compared as fractions, and so are some rows with all centers.
 
     whole: squares are exact in float64, so that the label must be the first of the smallest ones.
     """
