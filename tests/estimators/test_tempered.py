@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from planted import KINDS, planted
+from planted_kinds import KINDS, planted
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine

@@ -45,7 +45,7 @@ class Disguised:
     >>> compiled = lf.compile_transformer(lf.recipes.lloyd(), 2, 3, n_layers=1)
     >>> found = lf.interp.disguise(compiled, extra_heads=2, seed=0)
     >>> sorted(found.roles[0])
-    ['assign', 'assign', 'idle', 'idle', 'erase the cluster', 'erase the cluster']
+    ['assign', 'assign', 'erase the cluster', 'erase the cluster', 'idle', 'idle']
     """
 
     model: PlainTransformer

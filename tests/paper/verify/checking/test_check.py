@@ -1,5 +1,7 @@
 """Every recipe of the package agrees with the algorithm that its name stands for."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 import torch
@@ -123,7 +125,8 @@ def test_an_algorithm_of_the_register_is_known(monkeypatch):
 
 
 def renamed(recipe, name="mine"):
-    return lf.Recipe(**{**vars(recipe), "name": name})
+    parts = {field.name: getattr(recipe, field.name) for field in fields(recipe)}
+    return lf.Recipe(**{**parts, "name": name})
 
 
 UNKNOWN = {
