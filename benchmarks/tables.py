@@ -1,15 +1,18 @@
-"""Writes the tables of docs/speed.md, and its charts, from the results in this folder."""
+"""Writes the tables of docs/speed.md and docs/choosing-k.md, and charts, from results of this folder."""
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from lloydformer.app.jobs.bench.result import format_seconds, load_result, write_output
 from lloydformer.data.storage.atomic_files import atomic_write_text
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "speed.md"
+DOCS = HERE.parent / "docs"
+PAGES = (DOCS / "speed.md", DOCS / "choosing-k.md")
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
 
@@ -29,7 +32,62 @@ def markdown_table(result: dict[str, Any]) -> str:
         times = {name: format_seconds(m["median"]) for name, m in row["contenders"].items()}
         ahead = "" if row["ahead"] is None else f"{row['ahead']:.2f}"
         table.append([case, *(times.get(name, "") for name in names), ahead])
+    return _join(table)
+
+
+def _join(table: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in table) + "\n"
+
+
+def table_of_ways(result: dict[str, Any]) -> str:
+    """Return a row for each way to choose k, with shares of the right k and mean indices."""
+    summary, version = result["summary"], result["provenance"]["versions"]["scikit-learn"]
+    numbers = next(iter(summary.values()))
+    table = [
+        [
+            *("way", f"planted ({numbers['planted, problems']:.0f}): right k", "index"),
+            *("with 2 clusters or more: right k", "index"),
+            f"noise ({numbers['noise, problems']:.0f}): false clusters",
+            *(f"published ({numbers['published, problems']:.0f}): right k", "index"),
+            *(f"real ({numbers['real, problems']:.0f}): index", "seconds"),
+        ],
+        ["---"] * 10,
+    ]
+    for way, own in summary.items():
+        shares = {name: f"{100 * value:.1f} %" for name, value in own.items() if "right" in name}
+        indices = {name: f"{value:.3f}" for name, value in own.items() if "index" in name}
+        table.append(
+            [
+                way.replace("scikit-learn", f"scikit-learn {version}"),
+                *(shares["planted, right k"], indices["planted, mean index"]),
+                *(shares["planted from 2, right k"], indices["planted from 2, mean index"]),
+                f"{100 * (1 - own['noise, right k']):.1f} %",
+                *(shares["published, right k"], indices["published, mean index"]),
+                *(indices["real, mean index"], f"{own['planted, mean seconds']:.2f}"),
+            ]
+        )
+    return _join(table)
+
+
+def table_of_kinds(result: dict[str, Any]) -> str:
+    """Return the share of planted problems with the right k, for each kind and way."""
+    rows = [row for row in result["rows"].values() if row["kind"] == "planted"]
+    ways = list(result["summary"])
+    table = [["problems", "number", *ways], ["---"] * (len(ways) + 2)]
+    for fact in rows[0]["facts"]:
+        for value in dict.fromkeys(row["facts"][fact] for row in rows):
+            own = [row for row in rows if row["facts"][fact] == value]
+            right = (mean(row["found"][way][0] == row["k"] for row in own) for way in ways)
+            cells = (f"{100 * share:.0f} %" for share in right)
+            table.append([f"{fact}: {value}", str(len(own)), *cells])
+    return _join(table)
+
+
+# How a table is made, if it is not one of times, and the result that it is made of.
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "choose_k": ("choose_k", table_of_ways),
+    "choose_k_kinds": ("choose_k", table_of_kinds),
+}
 
 
 def fill_tables(page: str, results: Path) -> str:
@@ -39,14 +97,21 @@ def fill_tables(page: str, results: Path) -> str:
     """
 
     def fill(mark: re.Match[str]) -> str:
-        path = results / f"{mark[2]}.json"
-        return mark[1] + (markdown_table(load_result(path)) if path.exists() else "") + mark[4]
+        if mark[2] in TABLES:
+            name, make_table = TABLES[mark[2]]
+            path = results / f"{name}.json"
+            table = make_table(json.loads(path.read_text("utf-8"))) if path.exists() else ""
+        else:
+            path = results / f"{mark[2]}.json"
+            table = markdown_table(load_result(path)) if path.exists() else ""
+        return mark[1] + table + mark[4]
 
     return _TABLE.sub(fill, page)
 
 
 if __name__ == "__main__":
-    atomic_write_text(PAGE, fill_tables(PAGE.read_text(encoding="utf-8"), HERE / "results"))
+    for page in PAGES:
+        atomic_write_text(page, fill_tables(page.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
-        write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")
+        write_output(result, DOCS / "pictures" / f"bench-{question}.svg")

@@ -103,5 +103,5 @@ def _judge_separation(clustering: Clustering) -> list[str]:
     elif between <= _MOSTLY:
         judged = f"Most rows are clearly in one group: {words}"
     else:
-        judged = f"The groups touch, without gaps: {words}"
+        judged = f"The groups touch: {words}"
     return [f"{judged} (mean silhouette {silhouette:.2f})."]

@@ -18,13 +18,15 @@ from lloydformer.app.jobs.doctor import SLOWER
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
+CHOOSING = (ROOT / "docs" / "choosing-k.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
 SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
 fill_tables, markdown_table = SCRIPT["fill_tables"], SCRIPT["markdown_table"]
 
 
-def test_every_table_of_the_page_is_the_one_of_its_result():
-    assert fill_tables(PAGE, RESULTS) == PAGE, "run: python benchmarks/tables.py"
+def test_every_table_of_a_page_is_the_one_of_its_result():
+    for page in (PAGE, CHOOSING):
+        assert fill_tables(page, RESULTS) == page, "run: python benchmarks/tables.py"
 
 
 def test_every_question_has_its_place_on_the_page():

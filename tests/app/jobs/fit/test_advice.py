@@ -28,6 +28,8 @@ WORDS = RNG.choice(list("ABCDEFGHIJ"), size=N)
 VISITS = pd.DataFrame(RNG.integers(5, size=(30, 6)), columns=list("abcdef")).iloc[np.arange(N) % 30]
 VISITS = VISITS.assign(f=VISITS["f"] / 10, when=RNG.normal(size=N))
 CONSTANT = CLEAR.assign(c=3.0)
+# Distances of 8.5 in 60 columns: rows of a cluster are 11 apart, those of two clusters 14.
+WIDE = pd.DataFrame(6 * np.eye(3, 60)[np.arange(N) % 3] + RNG.normal(size=(N, 60))).add_prefix("x")
 
 # Each piece of advice where it is right, and next to that, data where it must be silent.
 CASES = {
@@ -100,6 +102,7 @@ CASES = {
     ),
     "as many clusters as different rows": (RATINGS, {"k": "9"}, []),
     "no clusters": (NOISE, {}, ["the silhouette is 0.0"]),
+    "clear clusters in many columns": (WIDE, {}, []),
     "an outlier": (
         FAR, {"scale": "minmax", "k": "2"},
         ["columns a and b: values up to 78 deviations from the median, which weigh more than all "

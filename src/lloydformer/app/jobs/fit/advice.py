@@ -205,7 +205,9 @@ def _names_rows(column: np.ndarray, name: str) -> bool:
 def _advise_on_clusters(result: FitResult) -> Iterator[str]:
     """Yield advice on a weak silhouette, clusters of one row, and a range of k that ends early."""
     tried = [run.k for run in result.runs]
-    if result.silhouette is not None and result.silhouette < WEAK:
+    # In many columns all distances are alike, so silhouettes are small where gaps are clear.
+    is_clear = result.evidence is not None and result.evidence.level == "clear"
+    if result.silhouette is not None and result.silhouette < WEAK and not is_clear:
         yield (
             f"the {'best ' * (len(tried) > 1)}silhouette is {result.silhouette:.2f}, which is weak "
             "(clear clusters have more than 0.5): there may be no clusters"
