@@ -2,12 +2,13 @@
 
     OMP_NUM_THREADS=1 python benchmarks/choose_k.py --real FOLDER
 
-Problems are those of choose_k_problems.py: planted clusters, published sets, noise without clusters,
-and real sets with classes from a folder of .npz files. Each is written as a CSV file, and clustered
-by `lloydformer fit FILE` without any option, through its job in Python. The other ways get the rows
-with standardised columns; they try 1 or 2 to 20 clusters. Writes results/choose_k.json after each
-problem; what is there is not run again. The study takes about 25 minutes on one core. `--family tune
---only default` runs the problems that thresholds of the package are chosen on.
+Problems are those of choose_k_problems.py: planted clusters, published sets, noise without
+clusters, and real sets with classes from a folder of .npz files. Each is written as a CSV file, and
+clustered by `lloydformer fit FILE` without any option, through its job in Python. The other ways
+get the rows with standardised columns; they try 1 or 2 to 20 clusters. Writes results/choose_k.json
+after each problem; what is there is not run again, and `--only default` runs one of the ways. The
+study takes about 15 minutes on one core. `--family tune --only default --output FILE` runs the
+problems that thresholds of the package are chosen on.
 """
 
 import argparse
@@ -37,8 +38,10 @@ from lloydformer.app.jobs.fit.job import FitJob
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.storage.atomic_files import atomic_write_text
 
-# References of the gap statistic, and starts of each of its fits.
-REFERENCES, GAP_STARTS = 10, 2
+# References of the gap statistic, starts of each of its fits, and rows that it is computed of.
+REFERENCES, GAP_STARTS, GAP_ROWS = 10, 2, 500
+# Numbers of clusters from which x-means splits.
+X_MEANS_FROM = (1, 2, 4, 8)
 # Rows that scikit-learn's silhouette is computed of.
 SILHOUETTE_ROWS = 2000
 
@@ -107,14 +110,9 @@ def _spherical_bic(X: np.ndarray, labels: np.ndarray) -> float:
     return float(likelihood - (k - 1 + d * k + 1) / 2 * np.log(n))
 
 
-def fit_x_means(problem: Problem, folder: Path) -> Found:
-    """Standardise, and split clusters in two while that raises their BIC (Pelleg and Moore, 2000).
-
-    From one cluster on; after each round of splits k-means runs from all centers. The best of the
-    rounds by the BIC of all rows is kept.
-    """
-    X = _standardise(problem)
-    model = KMeans(1, n_init=1, random_state=0).fit(X)
+def _split_from(X: np.ndarray, k: int) -> list[np.ndarray]:
+    """Return labels after each round of splits, from k clusters on."""
+    model = KMeans(k, n_init=10, random_state=0).fit(X)
     rounds = [model.labels_]
     while True:
         splits = dict[int, tuple[float, np.ndarray]]()
@@ -129,38 +127,58 @@ def fit_x_means(problem: Problem, folder: Path) -> Found:
         left = MOST_CLUSTERS - model.n_clusters
         chosen = sorted(splits, key=lambda j: -splits[j][0])[:left]
         if not chosen:
-            break
+            return rounds
         kept = [c[None] for j, c in enumerate(model.cluster_centers_) if j not in chosen]
         centers = np.concatenate([*kept, *(splits[j][1] for j in chosen)])
         model = KMeans(len(centers), init=centers, n_init=1).fit(X)
         rounds.append(model.labels_)
+
+
+def fit_x_means(problem: Problem, folder: Path) -> Found:
+    """Standardise, and split clusters in two while that raises their BIC (Pelleg and Moore, 2000).
+
+    After each round of splits k-means runs from all centers, and the best of the rounds by the BIC
+    of all rows is kept. From 1, 2, 4 and 8 clusters on: one round group of many clusters is often
+    not split in two, as halves of it are no better.
+    """
+    X = _standardise(problem)
+    rounds = [labels for k in X_MEANS_FROM for labels in _split_from(X, k)]
     return {"x-means": max(rounds, key=lambda labels: _spherical_bic(X, labels))}
 
 
 def fit_gap(problem: Problem, folder: Path) -> Found:
     """Standardise, and choose by the gap statistic (Tibshirani, Walther and Hastie, 2001).
 
-    References are uniform in the box of the principal axes; chosen is the smallest k with
-    gap(k) >= gap(k + 1) - s(k + 1).
+    Of at most 500 rows. References are uniform in the box of the principal axes. "first" is the
+    rule of the paper, the smallest k with gap(k) >= gap(k + 1) - s(k + 1); "largest" is the
+    smallest k within a standard error of the largest gap. The k is then fitted to all rows.
     """
-    X = _standardise(problem)
+    all_rows, rng = _standardise(problem), np.random.default_rng(0)
+    X = all_rows[rng.permutation(len(all_rows))[:GAP_ROWS]]
     turned = X @ np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2].T
     low, high = turned.min(axis=0), turned.max(axis=0)
-    rng = np.random.default_rng(0)
     references = [rng.uniform(low, high, size=turned.shape) for _ in range(REFERENCES)]
     numbers = range(1, min(MOST_CLUSTERS, len(X) - 2) + 2)
 
     def fit(rows: np.ndarray, k: int) -> KMeans:
         return KMeans(k, n_init=GAP_STARTS, random_state=0).fit(rows)
 
-    own = {k: fit(X, k) for k in numbers}
     gaps, errors = dict[int, float](), dict[int, float]()
     for k in numbers:
         logs = np.log([max(fit(reference, k).inertia_, 1e-12) for reference in references])
-        gaps[k] = float(logs.mean() - np.log(max(own[k].inertia_, 1e-12)))
+        gaps[k] = float(logs.mean() - np.log(max(fit(X, k).inertia_, 1e-12)))
         errors[k] = float(logs.std() * np.sqrt(1 + 1 / REFERENCES))
-    found = (k for k in numbers[:-1] if gaps[k] >= gaps[k + 1] - errors[k + 1])
-    return {"gap": own[next(found, max(numbers[:-1]))].labels_}
+    best = max(numbers[:-1], key=lambda k: gaps[k])
+    chosen = {
+        "first": [k for k in numbers[:-1] if gaps[k] >= gaps[k + 1] - errors[k + 1]],
+        "largest": [k for k in numbers[:-1] if gaps[k] >= gaps[best] - errors[best]],
+    }
+    return {
+        f"gap, {rule}": KMeans(min(ks, default=best), n_init=10, random_state=0)
+        .fit(all_rows)
+        .labels_
+        for rule, ks in chosen.items()
+    }
 
 
 CONTENDERS: dict[str, Callable[[Problem, Path], Found]] = {
@@ -173,18 +191,21 @@ CONTENDERS: dict[str, Callable[[Problem, Path], Found]] = {
 
 
 def measure(problem: Problem, names: list[str], folder: Path) -> dict[str, Any]:
-    """Return [k, adjusted Rand index, seconds] for each way to choose k."""
+    """Return [k, adjusted Rand index, seconds] for each way to choose k.
+
+    Recipes of scikit-learn share their fits: each has the seconds of all of them.
+    """
     found = dict[str, list[float]]()
     for name in names:
         began = time.perf_counter()
         with warnings.catch_warnings(action="ignore"):  # of peers: few different rows, no end
             labels_of = CONTENDERS[name](problem, folder)
-        seconds = round((time.perf_counter() - began) / len(labels_of), 3)
+        seconds = round(time.perf_counter() - began, 3)
         for way, labels in labels_of.items():
             index = round(float(adjusted_rand_score(problem.y, labels)), 4)
             found[way] = [len(np.unique(labels)), index, seconds]
     shape = {"n": len(problem.X), "d": problem.X.shape[1], "k": problem.k}
-    return {"kind": problem.kind, **shape, "facts": problem.facts, "found": found}
+    return {"kind": problem.kind, **shape, "facts": problem.facts, "ran": names, "found": found}
 
 
 def summarise(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -200,6 +221,8 @@ def summarise(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
             right = [row["found"][way][0] == row["k"] for row in own]
             values[f"{kind}, problems"] = len(own)
             values[f"{kind}, right k"] = float(np.mean(right))
+            if kind == "noise":
+                values["noise, false clusters"] = 1 - float(np.mean(right))
             values[f"{kind}, mean index"] = float(np.mean([row["found"][way][1] for row in own]))
             values[f"{kind}, mean seconds"] = float(np.mean([r["found"][way][2] for r in own]))
             several = [row for row in own if row["k"] > 1]
@@ -240,9 +263,18 @@ def main() -> None:
     rows = result["rows"]
     with tempfile.TemporaryDirectory() as folder:
         for name, problem in all_problems(asked.family, asked.planted, asked.noise, asked.real):
-            if name in rows:
+            before = rows.get(name, {"ran": [], "found": {}})
+            # KMeans of scikit-learn has no index for one cluster, so noise always has false ones.
+            names = [
+                each
+                for each in asked.only.split(",")
+                if each not in before["ran"] and (problem.kind, each) != ("noise", "scikit-learn")
+            ]
+            if not names:
                 continue
-            rows[name] = measure(problem, asked.only.split(","), Path(folder))
+            now = measure(problem, names, Path(folder))
+            more = {"ran": before["ran"] + names, "found": before["found"] | now["found"]}
+            rows[name] = now | more
             write_result(asked.output, result)
             found = {way: own[:2] for way, own in rows[name]["found"].items()}
             print(name, {x: rows[name][x] for x in ("n", "d", "k")}, found, flush=True)

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import numpy as np
 from planted import PLANTED
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 Rng = np.random.Generator
 
@@ -20,10 +23,15 @@ MOST_CLUSTERS = 20
 # deviations along the line between them. Two normal clusters have one top below 1; at 1.7 the
 # density in the middle is 0.47 of that of the centers, at 4 it is 0.0007.
 OVERLAPS = {"none": 4.0, "little": 3.0, "some": 2.2, "much": 1.7}
+# The right k of k-means must be that of the problem. So clusters are moved apart by 10 % until
+# k-means that starts from them keeps them, with this adjusted Rand index: that of two clusters at
+# 1.7. In many columns a cluster has many neighbours, and noise columns hide clusters; if moving
+# does not help, there are fewer noise columns.
+KEPT = 0.8
 SIZES = ("equal", "uneven", "very uneven")
 COLUMNS = (2, 3, 4, 6, 10, 20, 40)
 # Real sets: at most so many rows and columns, so that the gap statistic takes seconds.
-MOST_ROWS, MOST_COLUMNS = 1500, 120
+MOST_ROWS, MOST_COLUMNS = 1000, 120
 
 
 @dataclass(frozen=True)
@@ -105,26 +113,38 @@ def _place_centers(rng: Rng, axes: list[np.ndarray], apart: float) -> np.ndarray
     return np.stack(centers)
 
 
+def _share_kept(X: np.ndarray, y: np.ndarray) -> float:
+    """Return the adjusted Rand index of k-means that starts from the planted clusters."""
+    X = StandardScaler().fit_transform(X)
+    means = np.stack([X[y == j].mean(axis=0) for j in range(y[-1] + 1)])
+    return float(adjusted_rand_score(y, KMeans(len(means), init=means).fit(X).labels_))
+
+
 def draw_planted(family: str, number: int) -> Problem:
     """Return a planted problem: k is 1 to 20, each as often; everything else is drawn."""
     rng = np.random.default_rng([38, FAMILIES[family], number])
     k, d = 1 + number % MOST_CLUSTERS, int(rng.choice(COLUMNS))
     shape, sizes = str(rng.choice(list(SHAPES))), str(rng.choice(SIZES))
     overlap = str(rng.choice(list(OVERLAPS)))
-    n = int(np.clip(k * np.exp(rng.uniform(np.log(30), np.log(120))), 200, 2400))
+    n = int(np.clip(k * np.exp(rng.uniform(np.log(25), np.log(100))), 150, 1800))
     spread = {"equal": 1.0, "uneven": 2.0, "very uneven": 8.0}[sizes]
     shares = spread ** rng.random(k)  # the largest is up to `spread` times the smallest
     counts = np.maximum(12, np.round(shares / shares.sum() * n)).astype(int)
     axes = [_draw_axes(rng, shape, d) for _ in range(k)]
-    centers = _place_centers(rng, axes, OVERLAPS[overlap])
-    parts = [
-        center + SHAPES[shape](rng, count, d) @ own
-        for center, own, count in zip(centers, axes, counts, strict=True)
-    ]
-    y, X = np.repeat(np.arange(k), counts), np.concatenate(parts)
     n_noise = max(1, d // 4) if rng.random() < 1 / 3 else 0
-    if n_noise:  # as wide as a cluster, within a factor of two
-        X = np.hstack([X, rng.normal(size=(len(X), n_noise)) * 2 ** rng.uniform(-1, 1, n_noise)])
+    widths = 2 ** rng.uniform(-1, 1, size=n_noise)  # as wide as a cluster, within a factor of two
+    y, apart, kept = np.repeat(np.arange(k), counts), OVERLAPS[overlap], 0.0
+    while kept < KEPT:
+        if apart > 2 * OVERLAPS[overlap]:  # as wide as all clusters, noise hides any clusters
+            widths, apart = widths[: len(widths) // 2], OVERLAPS[overlap]
+        centers = _place_centers(rng, axes, apart)
+        parts = [
+            center + SHAPES[shape](rng, count, d) @ own
+            for center, own, count in zip(centers, axes, counts, strict=True)
+        ]
+        noise = rng.normal(size=(len(y), len(widths))) * widths
+        X, apart = np.hstack([np.concatenate(parts), noise]), 1.1 * apart
+        kept = _share_kept(X, y)
     units = str(rng.choice(["one", "several", "logarithms"], p=[0.6, 0.3, 0.1]))
     if units == "several":
         X = X * 10 ** rng.uniform(-2, 3, size=X.shape[1]) + 10 ** rng.uniform(0, 3)
@@ -137,7 +157,7 @@ def draw_planted(family: str, number: int) -> Problem:
         "shape": shape,
         "sizes": sizes,
         "overlap": overlap,
-        "noise columns": "some" if n_noise else "none",
+        "noise columns": "some" if len(widths) else "none",
         "units": units,
     }
     return Problem("planted", X[order], y[order], facts)
@@ -189,7 +209,7 @@ def draw_noise(family: str, number: int) -> Problem:
     rng = np.random.default_rng([39, FAMILIES[family], number])
     name = list(NOISE)[number % len(NOISE)]
     d = int(rng.choice([1, 2, 3, 5, 10, 20]))
-    n = int(np.exp(rng.uniform(np.log(100), np.log(2000))))
+    n = int(np.exp(rng.uniform(np.log(100), np.log(1500))))
     facts = {"distribution": name, "columns": str(d)}
     return Problem("noise", NOISE[name](rng, n, d), np.zeros(n, dtype=int), facts)
 

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/speed.md and docs/choosing-k.md, and charts, from results of this folder."""
+"""Writes the tables of docs/speed.md and docs/choosing-k.md, and charts, from results here."""
 
 import json
 import re
@@ -53,26 +53,29 @@ def table_of_ways(result: dict[str, Any]) -> str:
         ],
         ["---"] * 10,
     ]
+    names = [
+        *("planted, right k", "planted, mean index"),
+        *("planted from 2, right k", "planted from 2, mean index", "noise, false clusters"),
+        *("published, right k", "published, mean index", "real, mean index"),
+    ]
     for way, own in summary.items():
-        shares = {name: f"{100 * value:.1f} %" for name, value in own.items() if "right" in name}
-        indices = {name: f"{value:.3f}" for name, value in own.items() if "index" in name}
-        table.append(
-            [
-                way.replace("scikit-learn", f"scikit-learn {version}"),
-                *(shares["planted, right k"], indices["planted, mean index"]),
-                *(shares["planted from 2, right k"], indices["planted from 2, mean index"]),
-                f"{100 * (1 - own['noise, right k']):.1f} %",
-                *(shares["published, right k"], indices["published, mean index"]),
-                *(indices["real, mean index"], f"{own['planted, mean seconds']:.2f}"),
-            ]
-        )
+        cells = [
+            "-"
+            if name not in own
+            else f"{own[name]:.3f}"
+            if name.endswith("index")
+            else f"{100 * own[name]:.1f} %"
+            for name in names
+        ]
+        name = way.replace("scikit-learn", f"scikit-learn {version}")
+        table.append([name, *cells, f"{own['planted, mean seconds']:.2f}"])
     return _join(table)
 
 
 def table_of_kinds(result: dict[str, Any]) -> str:
     """Return the share of planted problems with the right k, for each kind and way."""
     rows = [row for row in result["rows"].values() if row["kind"] == "planted"]
-    ways = list(result["summary"])
+    ways = [w for w in result["summary"] if all(w in row["found"] for row in rows)]
     table = [["problems", "number", *ways], ["---"] * (len(ways) + 2)]
     for fact in rows[0]["facts"]:
         for value in dict.fromkeys(row["facts"][fact] for row in rows):

@@ -26,10 +26,10 @@ def problems(study):
 def test_planted_clusters_are_as_far_apart_as_they_should_be(problems, number):
     one, again = (problems.draw_planted("tune", number) for _ in range(2))
     assert np.array_equal(one.X, again.X)
-    assert not np.array_equal(one.y, problems.draw_planted("report", number).y)
+    assert not np.array_equal(one.X, problems.draw_planted("report", number).X)
     assert one.k == 1 + number % 20
     assert np.isfinite(one.X).all()
-    assert 180 <= len(one.X) <= 2600
+    assert 140 <= len(one.X) <= 2000
     sizes = np.bincount(one.y)
     assert sizes.min() >= 12
     if one.facts["units"] != "one":
@@ -55,7 +55,7 @@ def test_every_way_finds_clear_clusters(study, problems, tmp_path):
     y = np.arange(120) % 3
     X = np.array([[0.0, 0], [20, 0], [0, 20]])[y] + rng.normal(size=(120, 2))
     found = study.measure(problems.Problem("planted", X, y), list(study.CONTENDERS), tmp_path)
-    assert len(found["found"]) == 7
+    assert len(found["found"]) == 8
     for way, (k, index, seconds) in found["found"].items():
         assert (k, index) == (3, 1), way
         assert seconds > 0
@@ -65,7 +65,7 @@ def test_ways_that_can_say_so_find_no_clusters_in_noise(study, problems, tmp_pat
     X = np.random.default_rng(0).random(size=(200, 2))
     problem = problems.Problem("noise", X, np.zeros(200, dtype=int))
     found = study.measure(problem, ["default", "gap"], tmp_path)["found"]
-    assert {way: k for way, (k, *_) in found.items()} == {"lloydformer fit": 1, "gap": 1}
+    assert (found["lloydformer fit"][0], found["gap, first"][0]) == (1, 1)
 
 
 def test_the_bic_of_x_means_is_that_of_scikit_learn_for_one_cluster(study):
@@ -100,11 +100,10 @@ def test_the_study_goes_on_where_it_was_and_refuses_other_results(study, tmp_pat
 
 
 def test_labels_of_the_published_sets_are_those_of_their_middles(problems):
-    published = {n: p for n, p in problems.all_problems("report", 0, 0, None)}
-    assert {name: problem.k for name, problem in published.items()} == {
-        **{f"S{i}": 15 for i in (1, 2, 3, 4)},
-        **{"A1": 20, "grid, k = 16": 16},
-    }
+    published = dict(problems.all_problems("report", 0, 0, None))
+    names = ["S1", "S2", "S3", "S4", "A1", "grid, k = 16"]
+    assert [*published] == names
+    assert [problem.k for problem in published.values()] == [15, 15, 15, 15, 20, 16]
     X, y = published["S1"].X, published["S1"].y
     means = np.stack([X[y == j].mean(axis=0) for j in range(15)])
     assert adjusted_rand_score(y, ((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)) > 0.98

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial.distance import cdist
 
-from lloydformer.app.jobs.fit.valleys import pair_evidence
+from lloydformer.app.jobs.fit.valleys import pair_evidence, shortest_tree
 
 RNG = np.random.default_rng(0)
 # Log likelihood ratios of a row in the middle and of one around a center: shares of the middle
@@ -88,3 +90,20 @@ def test_centers_at_one_place_have_no_valley():
     rows = RNG.normal(size=(20, 2))
     assert pair_evidence(rows, np.zeros((2, 2)))[0, 1] < 0
     assert np.isfinite(pair_evidence(rows[:0], RNG.normal(size=(3, 2)))[0, 1:]).any()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 4))
+@settings(max_examples=25, deadline=None)
+def test_the_shortest_tree_is_that_of_scipy_and_none_of_its_pairs_is_hidden(seed, k, d):
+    centers = np.random.default_rng(seed).normal(size=(k, d))
+    pairs, distances = shortest_tree(centers), cdist(centers, centers)
+    assert len(pairs) == k - 1
+    length = sum(distances[pair] for pair in pairs)
+    assert length == pytest.approx(minimum_spanning_tree(distances).sum())
+    evidence = pair_evidence(RNG.normal(size=(30, d)), centers)
+    assert all(np.isfinite(evidence[pair]) for pair in pairs)
+
+
+def test_centers_at_one_place_are_joined_once():
+    pairs = shortest_tree(np.array([[0.0], [0.0], [5.0], [0.0]]))
+    assert sorted({i for pair in pairs for i in pair}) == [0, 1, 2, 3]

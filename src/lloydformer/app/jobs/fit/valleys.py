@@ -68,6 +68,25 @@ def pair_evidence(
     return evidence
 
 
+def shortest_tree(centers: Float[np.ndarray, "k d"]) -> list[tuple[int, int]]:
+    """Return the k - 1 pairs of centers with the least sum of distances that join all of them.
+
+    By the algorithm of Prim (1957). No third center is between the two of a pair.
+    """
+    between = _squared_distances(centers, centers)
+    nearest, distance = np.zeros(len(centers), dtype=int), between[0].copy()
+    distance[0] = np.inf  # center 0 is in the tree; of others, the distance to the tree
+    pairs = list[tuple[int, int]]()
+    for _ in range(len(centers) - 1):
+        new = int(distance.argmin())
+        pairs.append((int(nearest[new]), new))
+        in_tree = np.isinf(distance)
+        closer = ~in_tree & (between[new] < distance)
+        nearest[closer], distance[closer] = new, between[new][closer]
+        distance[new] = np.inf
+    return pairs
+
+
 def _squared_distances(
     rows: Float[np.ndarray, "m d"], centers: Float[np.ndarray, "k d"]
 ) -> Float[np.ndarray, "m k"]:
