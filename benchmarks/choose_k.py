@@ -247,7 +247,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--real", type=Path, help="folder of .npz files with X and y")
     parser.add_argument("--family", choices=list(FAMILIES), default="report")
-    parser.add_argument("--planted", type=int, default=240)
+    parser.add_argument("--planted", type=int, default=200)
     parser.add_argument("--noise", type=int, default=112)
     parser.add_argument("--only", default=",".join(CONTENDERS), help="ways to choose k")
     parser.add_argument("--output", type=Path, default=RESULTS / "choose_k.json")
