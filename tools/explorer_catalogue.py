@@ -131,7 +131,8 @@ def render_parts_module() -> str:
         # JavaScript writes the float 1.0 as 1, so the page has to know which fields are floats.
         hints = get_type_hints(part).items()
         floats = {field for field, hint in hints if hint is float or float in get_args(hint)}
-        names = [field.name for field in fields(part) if field.repr]
+        # the page refuses recipes with parts that were added later
+        names = [f.name for f in fields(part) if f.repr and not f.metadata.get("later")]
         kinds[name] = {field: "float" if field in floats else "other" for field in names}
         # Activations are imported from their package, whose files are not public.
         is_activation = part.__module__.startswith(f"{public}.")

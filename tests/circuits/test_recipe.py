@@ -134,17 +134,13 @@ REFUSED = {
         lambda: replace(LLOYD, tokens=lifted()),
         "feedforward: lifted tokens need one",
     ),
-    "linear attention on Euclidean scores": (
+    "linear attention with a separation": (
         lambda: changed(TRIMMED, "decoder_cross", activation=Linear()),
-        "decoder_cross: linear attention on negative scores favours far keys; use soft-max",
-    ),
-    "linear attention in the encoder": (
-        lambda: changed(LLOYD, "encoder_cross", activation=Linear()),
-        "encoder_cross: linear attention on negative scores",
+        "decoder_cross: linear attention cannot keep clusters apart; use soft-max",
     ),
     "linear attention on affinities": (
         lambda: changed(LIFTED, "decoder_cross", activation=Linear()),
-        "decoder_cross: linear attention on negative scores",
+        "decoder_cross: linear attention cannot keep clusters apart; use soft-max",
     ),
     "averaged ties with binary codes": (
         lambda: changed(BINARY, "encoder_cross", activation=LimitingSoftmax("average")),

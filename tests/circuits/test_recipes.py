@@ -31,7 +31,10 @@ def test_a_recipe_has_the_name_of_its_function(make):
 
 def test_all_lists_every_recipe():
     assert sorted(lf.recipes.__all__) == sorted(
-        [*(m.__name__ for m in (*MAKERS, *lf.recipes.OF_PAIRS, *lf.recipes.CHANGES)), "table"]
+        [
+            *(m.__name__ for m in (*MAKERS, *lf.recipes.OF_PAIRS, *lf.recipes.CHANGES)),
+            *("lloyd_rectified", "table"),
+        ]
     )
 
 
@@ -82,6 +85,10 @@ def test_bad_parameters_are_refused_by_the_part(keep):
 WRONG_WORDS = {  # parts check these values without a type checker
     "lf.recipes.lloyd('last')": 'ties: found \'last\'; pass "first" or "average"',
     "lf.recipes.spherical('max')": 'norm: found \'max\'; pass "rms" or "layer"',
+    "lf.recipes.on_sphere(lf.recipes.soft(), 'max')": "norm: found 'max'; pass \"rms\"",
+    "lf.recipes.learned(decoder='cosine')": "decoder: found 'cosine'; pass \"euclidean\"",
+    "Perceptron(0)": "hidden: found 0; pass an integer above 0",
+    "NormMax(1.0, alpha=1.0)": "alpha: found 1.0; pass a finite number above 1",
     "lf.recipes.robust(1.0, 'tanh')": 'activation: found \'tanh\'; pass "sparsemax", "softmax"',
     "lf.recipes.mixture('round')": 'covariance: found \'round\'; pass one of "full", "tied"',
     "lf.recipes.mixture(family='gamma')": "family: found 'gamma'; pass one of gaussian, bernoulli",
@@ -93,8 +100,8 @@ WRONG_WORDS = {  # parts check these values without a type checker
 }
 TRY = f"""
 import json, lloydformer as lf
-from lloydformer.circuits.activations import Softmax, TopK
-from lloydformer.circuits.feedforward import Quadratic
+from lloydformer.circuits.activations import NormMax, Softmax, TopK
+from lloydformer.circuits.feedforward import Perceptron, Quadratic
 def complaint(text):
     try: return repr(eval(text))
     except ValueError as error: return str(error)

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 
 import lloydformer as lf
 from lloydformer.circuits.activations import NormMax, TopK
@@ -24,6 +25,10 @@ RECIPES = [
     lf.recipes.medoids_swap(3, 0.5),
     lf.recipes.mixture("tied", weights="equal", regularisation=0.5),
     replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
+    lf.recipes.lloyd_rectified(torch.eye(3)),
+    lf.recipes.with_dot_products(lf.recipes.trimmed(inverse_temperature=2.0)),
+    lf.recipes.on_sphere(lf.recipes.medoids(3.0)),
+    lf.recipes.learned(decoder="dot"),
 ]
 
 

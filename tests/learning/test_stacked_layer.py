@@ -24,6 +24,7 @@ RECIPES = [
     for bias, scaled in ((True, True), (False, False))
     for activation in ("softmax", "sparsemax")
 ]
+RECIPES += [lf.recipes.learned(scaled=s, bias=s, decoder="dot") for s in (True, False)]
 
 
 def problem(dtype=torch.float64):

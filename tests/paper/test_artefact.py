@@ -24,6 +24,6 @@ def test_an_unknown_label_is_refused():
 def test_every_label_has_pieces_and_latex_labels(label):
     found = load_artefact(label)
     assert found.label == label
-    assert all(cite.split(":")[0] in ("tab", "fig", "asec") for cite in found.cites)
+    assert all(cite.split(":")[0] in ("tab", "fig", "asec", "sec") for cite in found.cites)
     assert list(found.pieces(Scope())), "a label has pieces"
     assert list(found.pieces(Scope(full=True)))

@@ -11,6 +11,7 @@ from lloydformer.paper import comp_alg
 from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.comp_alg import (
     BEYOND,
+    STARRED,
     informal_weights,
     paper_table,
     wrong_cells,
@@ -33,11 +34,12 @@ def result():
 def test_circuits_agree_with_their_algorithms(result):
     claims = [verdict for verdict in ARTEFACT.verdicts(result) if verdict.kind is Kind.CLAIM]
     answers = {claim.here.split(":")[0]: claim.answer for claim in claims}
-    assert len(claims) == 12
+    assert len(claims) == 13
     assert answers.pop("trimmed") is Answer.OPEN  # a gamma for each cluster
     assert set(answers.values()) == {Answer.HOLDS}
     circuits = {said["circuit"] for said in read_label_texts()["comp-alg"]["claims"].values()}
-    assert {*circuits, "lloyd_binary"} == {*paper_table()["rows"], *BEYOND}
+    others = {"lloyd_binary", "robust_dot", "trimmed_by_gamma"}
+    assert circuits - {"starred"} | {*STARRED} | others == {*paper_table()["rows"], *BEYOND}
     assert result["compared"]["soft"]["layers"]["problems"] == 4
     assert result["compared"]["soft"]["free"]["problems"] == 2
     assert 0 < result["compared"]["soft"]["layers"]["deviation"] < 1e-9
@@ -74,6 +76,14 @@ def test_a_circuit_that_differs_does_not_hold(result, part, key, value):
         doctored["compared"][name][part][key] = value
     wrong = [v for v in ARTEFACT.verdicts(doctored) if v.answer is Answer.FAILS]
     assert [verdict.here.split(":")[0] for verdict in wrong] == ["trimmed", "robust"]
+
+
+def test_a_star_holds_only_if_every_variation_does(result):
+    for name in STARRED:
+        doctored = copy.deepcopy(result)
+        doctored["compared"][name]["layers"]["decisions"] = 1
+        (starred,) = [v for v in ARTEFACT.verdicts(doctored) if v.here.startswith("starred")]
+        assert starred.answer is Answer.FAILS
 
 
 def test_the_informal_theorem_has_d_rectified_units_and_needs_their_shift(rng):

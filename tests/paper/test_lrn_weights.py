@@ -10,7 +10,7 @@ from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.attention_heads import (
     head_matrices,
 )
-from lloydformer.paper.lrn_weights import read_matrix, similarity
+from lloydformer.paper.lrn_weights import dominances, dominant_heads, read_matrix, similarity
 from lloydformer.paper.verdict import Answer, Kind
 from lloydformer.plots.palette import SIGNED_WORDS
 
@@ -74,14 +74,20 @@ def test_claims_can_fail_with_several_layers_and_are_undecided_with_one(
     assert wrong(result, Answer.FAILS) == broken
 
 
-def test_one_layer_is_no_evidence_for_others(result):
+def test_other_layers_are_those_of_the_package_and_new_ones(result):
     last = ARTEFACT.verdicts(result)[-1]
-    assert (last.kind, last.answer) == (Kind.BEYOND, Answer.UNDECIDED)
+    assert (last.kind, last.answer) == (Kind.BEYOND, None)
+    assert result["shipped"]["d32-k10"] == dominances(result["rows"])
+    counted = [
+        name for name, found in result["shipped"].items() if dominant_heads(found) == [1, 2, 4]
+    ]
+    assert len(result["shipped"]) == 7
+    assert last.here == f"4 of the 7 layers in the package have them: {', '.join(counted)}"
+    assert "depends on the size" in last.note
     other = deepcopy(result["rows"])
     other["QtK_2"]["dominance"] = 1.0
     result["others"] = [other]
-    last = ARTEFACT.verdicts(result)[-1]
-    assert (last.here, last.answer) == ("1 of 2 layers have them", None)
+    assert ARTEFACT.verdicts(result)[-1].here.endswith("; of those trained anew 1 of 2")
 
 
 def test_tables_and_pictures(result):

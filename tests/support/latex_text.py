@@ -72,3 +72,8 @@ def quotes(paragraph: str, quote: str) -> bool:
 def numbers_in(text: str) -> set[float]:
     """All numbers in a text."""
     return {float(found) for found in _NUMBER.findall(text)}
+
+
+def labels_in(tex: str) -> list[str]:
+    """All labels of a LaTeX file, in order."""
+    return _LABEL.findall(re.sub(r"(?<!\\)%.*", "", tex))

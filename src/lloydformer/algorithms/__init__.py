@@ -6,11 +6,18 @@ code imports them: an estimator only names its algorithm, for checks and tests. 
 """
 
 from lloydformer.algorithms.contract import Algorithm, History, run
-from lloydformer.algorithms.lloyd import Lloyd, LloydBinary, Soft, Spherical
+from lloydformer.algorithms.lloyd import Lloyd, LloydBinary, Soft, Spherical, SphericalSoft
 from lloydformer.algorithms.mixture import Mixture, MixtureState
 from lloydformer.algorithms.recombining import Recombining, RecombiningHistory
 from lloydformer.algorithms.relocating import Relocating, RelocatingHistory
-from lloydformer.algorithms.robust import Medoids, Robust, Trimmed
+from lloydformer.algorithms.robust import (
+    Medoids,
+    Robust,
+    SphericalMedoids,
+    SphericalRobust,
+    SphericalTrimmed,
+    Trimmed,
+)
 
 __all__ = [
     "Algorithm",
@@ -27,6 +34,10 @@ __all__ = [
     "Robust",
     "Soft",
     "Spherical",
+    "SphericalMedoids",
+    "SphericalRobust",
+    "SphericalSoft",
+    "SphericalTrimmed",
     "Trimmed",
     "run",
 ]

@@ -21,10 +21,14 @@ class Lloyd:
 
     ties: str = "first"
 
+    def similarity(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
+        """Return how near points are to centers, larger is nearer."""
+        return -squared_distances(points, centers)
+
     def assign(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
-        distances = squared_distances(points, centers)
+        near = self.similarity(points, centers)
         # compared exactly: comparisons with other results must allow for ties that rounding decides
-        return share(distances == distances.min(axis=1, keepdims=True), self.ties)
+        return share(near == near.max(axis=1, keepdims=True), self.ties)
 
     def weigh(
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
@@ -61,12 +65,12 @@ class LloydBinary(Lloyd):
 class Spherical(Lloyd):
     """Assign by the largest dot product, move each center to the direction of its points' sum.
 
-    The new center of a cluster whose points sum to zero is 0/0, not a number.
+    The new center of a cluster whose points sum to zero is 0/0, not a number. The initial centers
+    need not be unit vectors.
     """
 
-    def assign(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
-        products = points @ centers.T
-        return share(products == products.max(axis=1, keepdims=True), self.ties)
+    def similarity(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
+        return points @ centers.T
 
     def place(self, points: ndarray, weights: ndarray) -> Float[ndarray, "k d"]:
         sums = mean(points, weights)  # in the direction of the sum
@@ -93,9 +97,13 @@ class Soft:
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
+    def similarity(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
+        """Return how near points are to centers, larger is nearer."""
+        return -squared_distances(points, centers)
+
     def _logarithms(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
         """Return the logarithm of each point's weight for each center."""
-        exponents = -self.inverse_temperature * squared_distances(points, centers)
+        exponents = self.inverse_temperature * self.similarity(points, centers)
         exponents -= exponents.max(axis=1, keepdims=True)  # the sum of exponentials is 1 to k
         logs = exponents - np.log(np.exp(exponents).sum(axis=1, keepdims=True))
         # A finite limit: differences of logarithms would be NaN if both were infinite. For a center
@@ -104,3 +112,17 @@ class Soft:
 
     def place(self, points: ndarray, weights: ndarray) -> Float[ndarray, "k d"]:
         return mean(points, weights)
+
+
+@dataclass(frozen=True)
+class SphericalSoft(Soft):
+    r"""Soft k-means on the sphere: $w_{ij} \propto \exp(\gamma \langle x_i, c_j \rangle)$.
+
+    A center moves to the direction of its weighted sum. A star of tab:comp-alg.
+    """
+
+    def similarity(self, points: ndarray, centers: ndarray) -> Float[ndarray, "n k"]:
+        return points @ centers.T
+
+    def place(self, points: ndarray, weights: ndarray) -> Float[ndarray, "k d"]:
+        return Spherical().place(points, weights)

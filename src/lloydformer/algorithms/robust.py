@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from lloydformer.algorithms.contract import draw_noise, squared_distances
-from lloydformer.algorithms.lloyd import Lloyd
+from lloydformer.algorithms.contract import draw_noise
+from lloydformer.algorithms.lloyd import Lloyd, Spherical
 
 # Shares of points are 1/m with m <= k centers that are equally near, so different shares, and
 # squared distances of codes, are at least 1/k^2 apart: smaller differences are rounding.
@@ -45,9 +45,14 @@ class Trimmed(Lloyd):
     """Lloyd's algorithm in which the farthest points of a cluster have no weight.
 
     The ceil(keep * m) nearest of its m points stay, and points tied with the last of them.
+    inverse_temperature: the text's gamma, one for all clusters, in place of `keep`; norm-max then
+    keeps the points to which sparsemax of gamma times the scores gives weight. lifted: as in
+    `Robust`.
     """
 
     keep: float = 0.95
+    inverse_temperature: float | None = None
+    lifted: bool = False
 
     def weigh(
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
@@ -60,13 +65,17 @@ class Trimmed(Lloyd):
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
     ) -> tuple[Float[ndarray, "k n"], Float[ndarray, " k"]]:
         """Return scores, minus infinity for other clusters' points, and each cluster's cut."""
-        scores = -squared_distances(points, centers).T
-        scores[~members(assignments)] = -np.inf  # instead of a separation: never kept
+        scores = self.similarity(points, centers).T
+        own = largest_shares(assignments) if self.lifted else members(assignments)
+        scores[~own] = -np.inf  # instead of a separation: never kept
         cuts = []
         for row in scores:
-            own = np.sort(row[row > -np.inf])[::-1]
+            kept = np.sort(row[row > -np.inf])[::-1]
+            if self.inverse_temperature is not None:
+                cuts.append(kept[sparsemax(self.inverse_temperature * kept) > 0].min())
+                continue
             # 0.07 * 100 is above 7 by rounding, and must not keep an eighth point
-            cuts.append(own[ceil(self.keep * len(own) - _ROUNDING) - 1])
+            cuts.append(kept[ceil(self.keep * len(kept) - _ROUNDING) - 1])
         return scores, np.array(cuts)
 
 
@@ -86,7 +95,7 @@ class Robust(Lloyd):
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
     ) -> Float[ndarray, "k n"]:
         normalise = {"sparsemax": sparsemax, "softmax": softmax}[self.activation]
-        scores = -self.inverse_temperature * squared_distances(points, centers).T
+        scores = self.inverse_temperature * self.similarity(points, centers).T
         own = largest_shares(assignments) if self.lifted else members(assignments)
         weights = np.zeros_like(scores)
         for j in range(len(scores)):
@@ -120,11 +129,12 @@ class Medoids(Lloyd):
     r"""Each center moves to a randomly drawn point.
 
     The probability is $\propto \exp(-\lVert x_i - c_j \rVert^2 - 2\delta\, 1[a_i \ne j])$. The
-    point drawn has the largest log-probability plus Gumbel noise.
+    point drawn has the largest log-probability plus Gumbel noise. lifted: as in `Robust`.
     """
 
     separation: float = 100.0
     seed: int = 0
+    lifted: bool = False
 
     def weigh(
         self, points: ndarray, centers: ndarray, assignments: ndarray, iteration: int
@@ -138,6 +148,26 @@ class Medoids(Lloyd):
         """Return the scores with noise, and the largest one for each center."""
         n, k = assignments.shape
         noise = draw_noise(self.seed, iteration, "decoder_cross", k, np.arange(n))
-        lowered = self.separation * code_distances(assignments)  # by 2 delta in other clusters
-        scores = -squared_distances(points, centers).T - lowered + noise
+        # by 2 delta in other clusters, less where a point is shared
+        apart = 2 * (1 - assignments.T) if self.lifted else code_distances(assignments)
+        scores = self.similarity(points, centers).T - self.separation * apart + noise
         return scores, scores.max(axis=1)
+
+
+# The stars of tab:comp-alg: the same weights by dot products of unit vectors, and centers that move
+# to directions. `Spherical` comes first, so that similarity and place are those of the sphere.
+
+
+@dataclass(frozen=True)
+class SphericalTrimmed(Spherical, Trimmed):
+    """Trimmed k-means on the sphere: the points with the smallest dot products have no weight."""
+
+
+@dataclass(frozen=True)
+class SphericalRobust(Spherical, Robust):
+    """Robust k-means on the sphere: points weigh by gamma times their dot product."""
+
+
+@dataclass(frozen=True)
+class SphericalMedoids(Spherical, Medoids):
+    """Randomised k-medoids on the sphere: points are drawn by the exponential of dot products."""

@@ -529,11 +529,13 @@ class Circuit(nn.Module):
         check_range("points", x)
         # together with the points: one center alone has no range
         check_range("centers", torch.cat([x, c], dim=-2))
-        for norm in {r.norm for r in self.schedule if r.norm}:
-            for name, rows in (("points", x), ("centers", c)):
-                check_unit(name, rows)
-                if norm.zero_sum:
-                    check_zero_sum(name, rows)
+        # of the points alone: the theorem (thm:sp-clus ip) allows any initial centers, as a point
+        # chooses by the dot product and only new centers are normed
+        # Learned weights need no unit vectors.
+        for norm in {r.norm for r in self.schedule if r.norm and not r.free}:
+            check_unit("points", x)
+            if norm.zero_sum:
+                check_zero_sum("points", x)
         return x, c
 
     def __getstate__(self) -> dict[str, object]:

@@ -1,18 +1,27 @@
-"""Networks on single tokens: the paper's quadratic one, and products of subspaces.
+"""Networks on single tokens: the paper's quadratic one, products of subspaces, and a free one.
 
 `Quadratic` updates the squared norm of lifted centers (thm:l2-clus ip). `Product` is bilinear: with
 it, the stages of a staged recipe compute squared distances and multiply numbers and codes.
 """
 
-from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+import math
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lloydformer.circuits.subspaces import HALF, POSITION, SQUARED_NORM, Space, Subspace
+from lloydformer.circuits.subspaces import (
+    ASSIGNMENT,
+    HALF,
+    POSITION,
+    SQUARED_NORM,
+    Space,
+    Subspace,
+)
 from lloydformer.numerics.checks import require
 
 
@@ -43,17 +52,27 @@ class Quadratic:
         "square" is the appendix's $z^2$ with d hidden units. "rectified" is the main text's
         $[z]_+^2$, here with 2d hidden units, for z and -z, which are right for any data; d are
         enough with a shift that depends on the data (docs/errata.md, 1).
+    shift : float or None, default=None
+        For rectified units: d of them, which see the position plus this shift through the codes,
+        and no bias. It must be at least minus the least coordinate. The network then writes
+        $\sum_i (c_i + b)^2$, which `lloyd_rectified` completes.
     """
 
     unit: Literal["square", "rectified"] = "square"
+    shift: float | None = field(default=None, metadata={"later": True})
     symbol = "N"
 
     def __post_init__(self) -> None:
         known = self.unit in ("square", "rectified")
         require(known, "unit", self.unit, 'pass "square" or "rectified"')
+        if self.shift is not None:
+            in_range = self.unit == "rectified" and 0 <= self.shift < math.inf
+            require(in_range, "shift", self.shift, "pass 0 or more, for rectified units only")
 
     @property
     def subspaces(self) -> frozenset[Subspace]:
+        if self.shift is not None:
+            return frozenset({POSITION, SQUARED_NORM, ASSIGNMENT})
         return frozenset({POSITION, SQUARED_NORM, HALF})
 
     def build(self, space: Space) -> "QuadraticNetwork":
@@ -62,10 +81,15 @@ class Quadratic:
         rectified = self.unit == "rectified"
         # [z]_+^2 + [-z]_+^2 = z^2
         inward = torch.cat([positions, -positions]) if rectified else positions
+        if self.shift is not None:
+            # a center's one-hot code sums to 1, so that this is a bias
+            inward = positions.clone()
+            inward[:, space.span(ASSIGNMENT)] = self.shift
         outward = torch.zeros(space.dim, len(inward), dtype=torch.float64)
         outward[space.span(SQUARED_NORM)] = 1.0
         bias = torch.zeros(space.dim, dtype=torch.float64)
-        bias[space.span(HALF)] = -0.5
+        if self.shift is None:
+            bias[space.span(HALF)] = -0.5
         return QuadraticNetwork(rectified, inward=inward, outward=outward, bias=bias)
 
 
@@ -98,6 +122,55 @@ class QuadraticNetwork(TokenNetwork):
         """Return the hidden units for these tokens."""
         z = F.linear(tokens, self.inward.to(tokens))  # (k, d) or (k, 2d)
         return (z.relu() if self.rectified else z).square()
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    r"""A network with one hidden layer, to be trained: $W_2 [W_1 z + b_1]_+ + b_2$ (fig:gen-arch).
+
+    $W_2$ and $b_2$ are 0 before training, so that a layer begins as one without a network.
+
+    Parameters
+    ----------
+    hidden : int
+        Number of hidden units.
+    """
+
+    hidden: int
+    symbol = "MLP"
+    # it reads and writes whole tokens, which then depend on where the data lie
+    subspaces: ClassVar[frozenset[Subspace]] = frozenset()
+    translation_invariant: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.hidden, Integral) and not isinstance(self.hidden, bool)
+        require(whole and self.hidden >= 1, "hidden", self.hidden, "pass an integer above 0")
+
+    def build(self, space: Space) -> "PerceptronNetwork":
+        """Return the module for tokens of this space."""
+        # the same units for every seed: the drawn matrices of the heads make runs differ
+        generator, bound = torch.Generator().manual_seed(0), space.dim**-0.5
+        inward = torch.empty(self.hidden, space.dim, dtype=torch.float64)
+        return PerceptronNetwork(
+            inward=inward.uniform_(-bound, bound, generator=generator),
+            inward_bias=torch.zeros(self.hidden, dtype=torch.float64),
+            outward=torch.zeros(space.dim, self.hidden, dtype=torch.float64),
+            bias=torch.zeros(space.dim, dtype=torch.float64),
+        )
+
+
+class PerceptronNetwork(TokenNetwork):
+    r"""The module of a perceptron."""
+
+    inward: Tensor
+    inward_bias: Tensor
+    outward: Tensor
+    bias: Tensor
+
+    def forward(self, tokens: Float[Tensor, "*b m dim"]) -> Float[Tensor, "*b m dim"]:
+        z = F.linear(tokens, self.inward.to(tokens), self.inward_bias.to(tokens))
+        hidden = self.hidden(z.relu())
+        return self.output(F.linear(hidden, self.outward.to(tokens), self.bias.to(tokens)))
 
 
 @dataclass(frozen=True)

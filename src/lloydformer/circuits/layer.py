@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lloydformer.circuits.activations import Context, Softmax
 from lloydformer.circuits.activations.contract import Amount
 from lloydformer.circuits.heads import Attention, Numbers
+from lloydformer.circuits.norms import Norm
 from lloydformer.circuits.outside import (
     choose_uncertainty,
     has_log_shares,
@@ -140,6 +141,8 @@ class Layer(nn.Module):
             self.separation, self.gap = nn.Identity(), nn.Identity()
         self.numbers = recipe.numbers.build(space) if recipe.numbers else None
         self.feedforward = recipe.feedforward.build(space) if recipe.feedforward else None
+        network = recipe.encoder_feedforward
+        self.encoder_feedforward = network.build(space) if network else None
         self.encoder_tokens, self.decoder_tokens = nn.Identity(), nn.Identity()
         self.encoder_residual, self.decoder_residual = nn.Identity(), nn.Identity()
         self.decoder_middle = nn.Identity()
@@ -162,14 +165,21 @@ class Layer(nn.Module):
         x = residual + attend("encoder_cross", x, c)
         if self.recipe.affinity:
             x = x + attend("affinity", x, c)
+        if self.recipe.encoder_norm:
+            x = self._normalise(x, self.recipe.encoder_norm)
+        if self.encoder_feedforward is not None:
+            x = x + self.encoder_feedforward(x)
         x = self.encoder_next(x)
         residual = self.decoder_residual(c + attend("decoder_self", c, c))
         c = self.decoder_middle(residual + attend("decoder_cross", c, x))
         if self.recipe.norm:
-            c = self.space.write(c, POSITION, self.recipe.norm(self.space.read(c, POSITION)))
+            c = self._normalise(c, self.recipe.norm)
         if self.feedforward is not None:
             c = c + self.feedforward(c)
         return LayerResult(x, self.decoder_next(c), attend.assignment)
+
+    def _normalise(self, tokens: Tensor, norm: Norm) -> Tensor:
+        return self.space.write(tokens, POSITION, norm(self.space.read(tokens, POSITION)))
 
     def separate(self, x: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """Return the separation and the gap for these tokens, for each problem of a batch."""

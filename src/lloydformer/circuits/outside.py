@@ -234,14 +234,16 @@ EXPLAINED: dict[str, tuple[str, str]] = {
     ),
     "gap": (
         "The difference of scores within which norm-max counts points as a cluster's own.",
-        "`keep` is a fraction of all points, not of the cluster.",
+        "`keep` is a fraction of all points, not of the cluster. The text itself has one γ: "
+        "`trimmed(inverse_temperature=γ)`.",
     ),
     "tolerance": (
         "The rounding error of each score of the assignment, where ties are averaged.",
         "A point exactly midway between two centers is given to one of them by rounding.",
     ),
     "share_tolerance": (
-        "1/(4k²), the uncertainty of the shares that a center compares.",
+        "1/(4k²), the uncertainty of each share that a center compares: shares that are less than "
+        "1/(2k²) apart count as equal.",
         "Duplicates are dropped: m copies of 1/m do not add up to 1.",
     ),
     "log_shares": (

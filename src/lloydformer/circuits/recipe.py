@@ -107,6 +107,10 @@ class Recipe:
     embeds_again : bool, default=False
         Whether tokens are embedded again before each layer, so that a layer passes on nothing but
         its centers.
+    encoder_norm : Norm or None, default=None
+        Normalisation of the points, after the encoder's attentions (fig:gen-arch).
+    encoder_feedforward : FeedForward or None, default=None
+        Network that acts on each encoder token, after the encoder's norm (fig:gen-arch).
     stated : Stated or None, default=None
         The parts that `algorithm` and `appendix` were stated for, which `replace` passes on. Pass
         None in `replace` to state the same words for other parts.
@@ -165,6 +169,9 @@ class Recipe:
     algorithm: str = field(default="", compare=False)
     appendix: str = field(default="", compare=False)
     embeds_again: bool = False
+    # After the fields of 0.2: files of recipes, and calls by position, do not have them.
+    encoder_norm: Norm | None = field(default=None, metadata={"later": True})
+    encoder_feedforward: FeedForward | None = field(default=None, metadata={"later": True})
     stated: Stated | None = field(default=None, compare=False, repr=False)
 
     _separated_head: ClassVar[Head | None]  # of each instance; no field, so not a part
@@ -182,7 +189,8 @@ class Recipe:
         # `replace` passes `stated` on. If parts differ from those, words that did not change were
         # stated for another algorithm: a variant must not claim its proof.
         other = (self.tokens, self.norm, self.feedforward, self.numbers, self.embeds_again)
-        parts = (*(getattr(self, slot) for slot in SLOTS), *other)
+        encoder = (self.encoder_norm, self.encoder_feedforward)
+        parts = (*(getattr(self, slot) for slot in SLOTS), *other, *encoder)
         if self.stated is not None and self.stated.parts != parts:
             for word in ("algorithm", "appendix"):
                 if getattr(self, word) == getattr(self.stated, word):
@@ -257,7 +265,10 @@ class Recipe:
         >>> lf.recipes.lloyd().translation_invariant, lf.recipes.spherical().translation_invariant
         (True, False)
         """
-        if self.free or self.norm is not None:
+        if self.free or self.norm is not None or self.encoder_norm is not None:
+            return False
+        networks = (self.feedforward, self.encoder_feedforward)
+        if not all(getattr(network, "translation_invariant", True) for network in networks):
             return False
         # Heads that read positions must do so by distances: as such, by lifted dot products, or by
         # dot products of statistics with squares, which are log densities of Gaussians.
@@ -440,8 +451,8 @@ class Recipe:
         }
         return {
             **{column: h.cell + (" …" if h.beside else "") for column, h in heads.items()},
-            "Norm": "✓" if self.norm else "-",
-            "NLT": "✓" if self.feedforward else "-",
+            "Norm": "✓" if self.norm or self.encoder_norm else "-",
+            "NLT": "✓" if self.feedforward or self.encoder_feedforward else "-",
             "Algorithm": self.algorithm,
             "Appendix": self.appendix,
         }
@@ -478,6 +489,10 @@ class Recipe:
         updates = [("X", f"X + {part['encoder_cross']} + {part['encoder_self']}")]
         if self.affinity:
             updates.append(("X", f"X + {part['affinity']}"))
+        if self.encoder_norm:
+            updates.append(("X", f"{self.encoder_norm.symbol}(X)"))
+        if self.encoder_feedforward:
+            updates.append(("X", f"X + {self.encoder_feedforward.symbol}(X)"))
         updates.append((center, f"{center} + {part['decoder_cross']} + {part['decoder_self']}"))
         if self.norm:
             updates.append((center, f"{self.norm.symbol}({center})"))
@@ -512,10 +527,8 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         if missing := head.subspaces - has:
             lacks = f"it uses {_names(missing)}, which these tokens do not have"
             yield slot, f"{lacks}; use lifted tokens"
-        if isinstance(activation, Linear) and (
-            isinstance(head.score, Euclidean) or AFFINITY in head.key.subspaces
-        ):
-            yield slot, "linear attention on negative scores favours far keys; use soft-max"
+        if isinstance(activation, Linear) and (AFFINITY in head.key.subspaces or head.separated):
+            yield slot, "linear attention cannot keep clusters apart; use soft-max"
         if isinstance(activation, Gumbel) and slot not in recipe.slots:
             yield slot, "only the first head of a slot can draw noise; use another activation"
         if unset := {number.kind for number in head.numbers} - kinds:
@@ -531,9 +544,11 @@ def _problems(recipe: Recipe) -> Iterator[tuple[str, str]]:
         yield "numbers", f"they write {_names(missing)}, which these tokens do not have"
     if SQUARED_NORM in has and recipe.feedforward is None:
         yield "feedforward", "lifted tokens need one, which updates their squared norm"
-    if recipe.feedforward and (missing := recipe.feedforward.subspaces - has):
-        reason = f"it writes {_names(missing)}, which these tokens do not have; use lifted tokens"
-        yield "feedforward", reason
+    for slot in ("feedforward", "encoder_feedforward"):
+        network: FeedForward | None = getattr(recipe, slot)
+        if network and (missing := network.subspaces - has):
+            lacks = f"it writes {_names(missing)}, which these tokens do not have"
+            yield slot, f"{lacks}; use lifted tokens"
     if isinstance(recipe.tokens.codes, Binary) and not recipe.free:
         yield from _binary_problems(recipe)
 
@@ -545,6 +560,7 @@ def _names(subspaces: Iterable[Subspace]) -> str:
 def _wrong_kinds(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """Yield the slots that hold something other than a part of their kind."""
     optional = {"affinity": Head, "norm": Norm, "feedforward": FeedForward, "numbers": Modulation}
+    optional |= {"encoder_norm": Norm, "encoder_feedforward": FeedForward}
     required = dict.fromkeys(
         ("encoder_cross", "encoder_self", "decoder_cross", "decoder_self"), Head
     )

@@ -3,14 +3,14 @@
 import math
 import sys
 from collections.abc import Collection
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from importlib import import_module
 from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lloydformer.circuits.activations import dense, hard, sparse, straight_through
-from lloydformer.circuits.feedforward import Difference, Product, Quadratic
+from lloydformer.circuits.feedforward import Difference, Perceptron, Product, Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.mixture import MixtureKind, MixtureTokens, NaturalParameters
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
@@ -25,7 +25,7 @@ from lloydformer.circuits.tokens import Binary, OneHot, Tokens
 _KINDS: tuple[type[Any], ...] = (
     *(Recipe, Tokens, OneHot, Binary, Subspace),
     *(Head, Projection, Block, Average, Number, Dense, Euclidean, DotProduct, Scaled),
-    *(RMSNorm, LayerNorm, Quadratic, Product, Difference, Fixed),
+    *(RMSNorm, LayerNorm, Quadratic, Perceptron, Product, Difference, Fixed),
     *(Staged, Sublayer, Stage, Read, Counts, PairedCounts),
     *(MixtureKind, MixtureTokens, NaturalParameters),
     # every activation that these modules define: a new one need not be listed
@@ -49,7 +49,8 @@ def serialise(part: Any, own: bool = False) -> Any:
     They must be dataclasses that can be imported.
     """
     if type(part) in _KINDS:
-        values = {name: serialise(getattr(part, name), own) for name in _field_names(type(part))}
+        names = _field_names(type(part)) + [f.name for f in later_fields(part) if _is_set(part, f)]
+        values = {name: serialise(getattr(part, name), own) for name in names}
         return {"part": type(part).__name__, **values}
     if own and is_dataclass(part) and not isinstance(part, type):
         path = _import_path(type(part))
@@ -68,8 +69,23 @@ def serialise(part: Any, own: bool = False) -> Any:
 
 
 def _field_names(kind: type[Any]) -> list[str]:
-    """Return the names of the fields that are written; `Recipe.stated`, without a repr, is not."""
-    return [field.name for field in fields(kind) if field.repr]
+    """Return the names of the fields that are always written.
+
+    `Recipe.stated`, without a repr, is not, and `later_fields` are only if they are set.
+    """
+    return [field.name for field in fields(kind) if field.repr and not field.metadata.get("later")]
+
+
+def later_fields(kind: Any) -> list[Field[Any]]:
+    """Return the fields that were added after recipes had been written to files.
+
+    They are left out where they have their default, so that those files and new ones are alike.
+    """
+    return [field for field in fields(kind) if field.metadata.get("later")]
+
+
+def _is_set(part: Any, later: Field[Any]) -> bool:
+    return bool(getattr(part, later.name) != later.default)
 
 
 def _import_path(kind: type[Any]) -> str:
@@ -98,7 +114,7 @@ def deserialise(found: Any, allow: Collection[str] = ()) -> Any:
         raise ValueError(f"found part {found.get('part')!r}; known parts are {', '.join(PARTS)}")
     values = {name: deserialise(value, allow) for name, value in found.items() if name != "part"}
     expected, hints = _field_names(kind), _HINTS[kind.__name__]
-    if values.keys() != set(expected):
+    if values.keys() - {field.name for field in later_fields(kind)} != set(expected):
         raise ValueError(f"{kind.__name__}: found fields {sorted(values)}; expected {expected}")
     for name, value in values.items():
         if not _fits(value, hints[name]):

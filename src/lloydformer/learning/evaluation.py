@@ -8,7 +8,8 @@ from torch import Tensor
 
 from lloydformer.learning.lloyd import lloyd_path
 from lloydformer.learning.objective import smoothed_objective
-from lloydformer.learning.random_numbers import stream_keys
+from lloydformer.learning.random_numbers import Dropout, stream_keys
+from lloydformer.learning.settings import Run, Settings
 from lloydformer.learning.stacked_layer import FlatLayer
 from lloydformer.learning.tasks import Batch, Tasks
 
@@ -194,22 +195,43 @@ def draw_unseen(
     return tasks.draw((family,), seeds, torch.zeros_like(seeds[0]), n_tasks)
 
 
+def draw_validation(settings: Settings, run: Run, n_tasks: int, device: str = "cpu") -> Batch:
+    """Return the first tasks on which a run was validated, as a batch of one run."""
+    zero = torch.zeros((), dtype=torch.int64, device=device)
+    seeds = stream_keys(torch.tensor([run.seed], device=device), "validation", zero)
+    return settings.tasks.draw((run.family,), seeds, zero, n_tasks)
+
+
 @torch.no_grad()
 def compare_on(
-    batch: Batch, layer: FlatLayer, weights: Float[Tensor, "r p"], n_steps: int = 20, seed: int = 0
+    batch: Batch,
+    layer: FlatLayer,
+    weights: Float[Tensor, "r p"],
+    n_steps: int = 20,
+    seed: int = 0,
+    dropout: float = 0.0,
 ) -> Comparison:
-    """Compare on given tasks, from their centers. `seed`: of the points for empty clusters."""
+    """Compare on given tasks, from their centers.
+
+    seed: of the points for empty clusters. dropout: the share of attention weights that is dropped
+    in evaluation too, as the authors' code does; 0 for none.
+    """
     seeds = _seeds(seed, weights.device)
     size = max(1, _CELLS // (len(weights) * batch.points.shape[2] ** 2))
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     chunks = (torch.split(whole.to(weights), size, dim=1) for whole in batch)
-    for points, centers in zip(*chunks, strict=True):
+    for part, (points, centers) in enumerate(zip(*chunks, strict=True)):
         by_lloyd = lloyd_path(points, centers, seeds, n_steps)
         # All runs get the same tasks: they are expanded, not copied.
         many = points.expand(len(weights), -1, -1, -1)
         by_layer = [centers.expand(len(weights), -1, -1, -1)]
-        for _ in range(n_steps):
-            by_layer.append(layer(weights, many, by_layer[-1]))
+        for step in range(n_steps):  # recipes with noise draw other numbers in each step
+            drops = None
+            if dropout:  # other weights in each step, and for each part of the tasks
+                number = torch.tensor(part * n_steps + step, device=weights.device)
+                own = seeds + torch.arange(len(weights), device=weights.device)
+                drops = Dropout(own, number, dropout)
+            by_layer.append(layer(weights, many, by_layer[-1], drops, step))
         parts.append((_logs(points, by_lloyd), _logs(many, by_layer), by_layer[-1]))
     lloyd, transformer, last = (
         torch.cat(column, dim=1).cpu() for column in zip(*parts, strict=True)

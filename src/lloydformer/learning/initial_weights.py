@@ -1,10 +1,10 @@
 r"""The weights that training starts from: drawn at random, or constructed.
 
 The construction of a learned layer is that of Lloyd's algorithm (thm:l2-clus-eu) with finite
-temperatures. All heads of that layer have Euclidean scores, divided by $\sqrt{d_{emb}}$, and
-soft-max at the temperature 1, so the inverse temperature is in the weights: queries and keys are
-multiplied by $\sqrt{\gamma \sqrt{d_{emb}}}$. Names are compared by distance instead of the dot
-product, which has the same order: codes of one kind have the same length.
+temperatures. Its scores are divided by $\sqrt{d_{emb}}$, and soft-max has the temperature 1, so the
+inverse temperature is in the weights: queries and keys are multiplied by
+$\sqrt{\gamma \sqrt{d_{emb}}}$. The decoder compares names by distance or by dot product, which
+has the same order: codes of one kind have the same length.
 """
 
 import math
@@ -19,7 +19,7 @@ from lloydformer.circuits.projections import Projection
 from lloydformer.circuits.recipes import lloyd
 from lloydformer.circuits.scores import Scaled
 from lloydformer.learning.settings import Run, Settings
-from lloydformer.learning.stacked_layer import FlatLayer
+from lloydformer.learning.stacked_layer import FlatLayer, is_dot_product
 
 # Inverse temperature of the assignment, for data in [0, 1]: a step that starts somewhat softer
 # than Lloyd's is better than it (0.87 to 1.01 of its objective on normal mixtures; 0.98 with d 4
@@ -53,6 +53,9 @@ def construct_weights(layer: FlatLayer) -> Float[Tensor, " p"]:
     squares = torch.cdist(codes, codes).square()
     nearest = squares[squares > 0.5].min().item() if k > 1 else 1.0
     apart = APART["sparsemax" if isinstance(head.activation, Sparsemax) else "softmax"] / nearest
+    if is_dot_product(recipe.decoder_cross.score):
+        # |a - b|^2 of codes of one length is twice as much as their products differ
+        apart *= 2
     gammas = {
         "encoder_cross": ASSIGN,
         "encoder_self": NEIGHBOURS,

@@ -118,12 +118,18 @@ class Dropout:
     step : Tensor of shape ()
         Number of the training step.
     probability : float
-        Probability that a weight is dropped, above 0 and below 1.
+        Probability that a weight is dropped, above 0 and below 1; only `indices` uses it.
     """
 
     seeds: Int[Tensor, " r"]
     step: Int[Tensor, ""]
     probability: float
+
+    def seeds_of(self, depth: int) -> list[int]:
+        """Return a seed for each run, for layers that draw their numbers from torch."""
+        keys = stream_keys(self.seeds, "drops", self.step) + depth
+        # seeds are not negative
+        return [int(key) & (1 << 62) - 1 for key in keys.tolist()]
 
     def indices(self, n_weights: dict[str, int], depth: int) -> dict[str, Int[Tensor, " p"]]:
         """Return the flat indices of the dropped weights of each slot.

@@ -14,17 +14,28 @@ from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.learning.families import FAMILIES
 from lloydformer.learning.objective import SMOOTHINGS
-from lloydformer.learning.stacked_layer import CircuitLayer, FlatLayer, StackedLayer
+from lloydformer.learning.stacked_layer import (
+    CircuitLayer,
+    FlatLayer,
+    StackedLayer,
+    is_dot_product,
+)
 from lloydformer.learning.tasks import Tasks, ends_of
 from lloydformer.numerics.checks import require
 
 CODES = ("onehot", "binary", None)
+DECODERS = ("euclidean", "dot")
 ACTIVATIONS = ("softmax", "sparsemax")
 SCHEDULES = ("plateau", "cosine", "constant")
 STARTS = ("random", "constructed")
 
-# Fields that cards of 0.1 do not have, with the values that they had then.
-_LATER: dict[str, Any] = {"base": None, "start": "random", "start_noise": 0.0}
+# Fields that cards of earlier versions do not have, with the values that they had then.
+_LATER: dict[str, Any] = {
+    "base": None,
+    "start": "random",
+    "start_noise": 0.0,
+    "decoder": "euclidean",
+}
 
 # Sizes beyond any memory are refused before tasks or layers are made: a layer has the square of
 # d + k weights, 1 GiB each in float32 at 2^14; a batch of 2^40 numbers is 4 TiB.
@@ -120,14 +131,17 @@ class Settings:
     n_validation : int, default=320
         Validation tasks of each run.
     base : Recipe or None, default=None
-        A recipe with constructed weights, which are trained. None trains the learned layer that
-        `codes`, `bias`, `scaled`, `activation` and `dropout` describe.
+        A recipe with constructed weights, which are trained, or with free ones that are not those
+        of a learned layer. None trains the learned layer that `codes`, `bias`, `scaled`,
+        `activation`, `dropout` and `decoder` describe.
     start : {"random", "constructed"}, default="random"
         Weights before the first step. "constructed" are those of `base`, or for the learned layer
         weights with which it does nearly a step of Lloyd's algorithm.
     start_noise : float, default=0.0
         Standard deviation of normal noise that is added to constructed weights, by the seed of
         each run.
+    decoder : {"euclidean", "dot"}, default="euclidean"
+        Scores of the decoder's heads. The text's eq:l2-trf-updates has "dot", with `bias=False`.
 
     Raises
     ------
@@ -168,6 +182,7 @@ class Settings:
     base: Recipe | None = None
     start: str = "random"
     start_noise: float = 0.0
+    decoder: str = "euclidean"
 
     def __post_init__(self) -> None:
         steps = ("n_steps", "n_unrolled", "evaluate_every", "patience")
@@ -184,6 +199,7 @@ class Settings:
             "smoothing": SMOOTHINGS,
             "schedule": SCHEDULES,
             "start": STARTS,
+            "decoder": DECODERS,
         }
         for name, known in choices.items():
             value = getattr(self, name)
@@ -212,10 +228,16 @@ class Settings:
     def _check_start(self, has_names: bool) -> None:
         in_range = 0 <= self.start_noise < math.inf
         require(in_range, "start_noise", self.start_noise, "pass 0 or a positive finite number")
-        if self.start == "random" and self.base is not None:
+        is_free = self.base is not None and self.base.free
+        if self.start == "random" and self.base is not None and not is_free:
             raise ValueError(
                 f"start: found 'random' for the recipe {self.base.name!r}, whose weights are "
                 "constructed; pass start='constructed'"
+            )
+        if self.start == "constructed" and is_free:
+            raise ValueError(
+                f"start: found 'constructed' for the recipe {self.recipe.name!r}, for whose free "
+                "weights no construction is known; pass start='random', or lf.recipes.learned(...)"
             )
         if self.start == "random" and self.start_noise:
             raise ValueError("start_noise: is for start='constructed'; random weights have noise")
@@ -242,7 +264,8 @@ class Settings:
         if self.base is not None:
             return self.base
         codes, activation = cast(Any, self.codes), cast(Any, self.activation)  # were checked
-        return recipes.learned(codes, self.bias, self.scaled, activation, self.dropout)
+        options = (codes, self.bias, self.scaled, activation, self.dropout)
+        return recipes.learned(*options, cast(Any, self.decoder))
 
     @property
     def layer(self) -> FlatLayer:
@@ -267,7 +290,8 @@ class Settings:
         Parameters
         ----------
         recipe : Recipe
-            `lf.recipes.learned(...)`, or a recipe with constructed weights.
+            `lf.recipes.learned(...)`, a recipe with constructed weights, or any other with free
+            weights.
         start : {"random", "constructed"} or None, default=None
             Weights before the first step; None for that of these settings.
 
@@ -310,13 +334,12 @@ class Settings:
             "scaled": isinstance(head.score, Scaled),
             "activation": "sparsemax" if isinstance(head.activation, Sparsemax) else "softmax",
             "dropout": head.dropout,
+            "decoder": "dot" if is_dot_product(recipe.decoder_cross.score) else "euclidean",
         }
-        # Only one head was looked at: the other heads must be as these options make them.
-        if recipes.learned(**options) != recipe:
-            raise ValueError(
-                f"recipe: found {recipe.name!r} with free weights that is not one of "
-                "lf.recipes.learned(); pass one of them, or a recipe with constructed weights"
-            )
+        # Only two heads were looked at. A recipe that these options do not make is trained as a
+        # circuit, which is slower than the learned layers.
+        if recipe.tokens not in codes or recipes.learned(**options) != recipe:
+            return replace(self, start=start, base=recipe)
         return replace(self, start=start, base=None, **options)
 
     @property

@@ -8,7 +8,8 @@ matrices, all runs in one batched product.
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from lloydformer.circuits.gradients import NoGradientWarning
 from lloydformer.circuits.outside import has_noise
 from lloydformer.circuits.projections import Dense
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.circuits.scores import Scaled
+from lloydformer.circuits.scores import DotProduct, Scaled, Score
 from lloydformer.circuits.subspaces import ASSIGNMENT
 from lloydformer.circuits.tokens import Tokens
 from lloydformer.fork_safety import cached_property
@@ -57,6 +58,11 @@ class FlatLayer(ABC):
     n_features: int
     n_clusters: int
     capturable: ClassVar[bool] = False
+
+    @property
+    def draws(self) -> bool:
+        """Whether a training step draws random numbers of its own."""
+        return self.recipe.encoder_cross.dropout > 0
 
     @cached_property
     def dim(self) -> int:
@@ -111,20 +117,23 @@ class FlatLayer(ABC):
 
 @dataclass(frozen=True)
 class CircuitLayer(FlatLayer):
-    """The layer of any recipe that needs no noise: circuits, one run after the other.
+    """The layer of any recipe: circuits, one run after the other.
 
-    A plain version of `StackedLayer`, for recipes with constructed weights. Tokens are
-    embedded again before each step. Dropout is not supported.
+    A plain version beside `StackedLayer`, for recipes with constructed weights, and for those with
+    free ones that `lf.recipes.learned` does not make: other scores or activations, a norm, a
+    network, noise. Tokens are embedded again before each step.
     """
 
     def __post_init__(self) -> None:
-        if self.recipe.norm is not None:
-            reason = "needs unit vectors, and those of the tasks are not; train one without a norm"
-        elif has_noise(self.recipe):
-            reason = "draws noise, and training gives it none; train a recipe that does not draw"
-        else:
-            return
-        raise ValueError(f"recipe: found {self.recipe.name!r}, which {reason}")
+        if self.recipe.norm is not None and not self.recipe.free:
+            raise ValueError(
+                f"recipe: found {self.recipe.name!r}, which needs unit vectors, and those of the "
+                "tasks are not; train one without a norm, or one with free weights"
+            )
+
+    @cached_property
+    def draws(self) -> bool:
+        return has_noise(self.recipe) or any(h.dropout for h in self.recipe.heads.values())
 
     @cached_property
     def _circuit(self) -> Circuit:
@@ -138,15 +147,34 @@ class CircuitLayer(FlatLayer):
         dropout: Dropout | None = None,
         depth: int = 0,
     ) -> Float[Tensor, "r b k d"]:
-        """Return the centers after one step."""
-        named = self.named(weights)
+        """Return the centers after one step; without `dropout` the noise depends on depth alone."""
+        named, noisy = self.named(weights), has_noise(self.recipe)
+        seeds = [depth] * len(weights) if dropout is None else dropout.seeds_of(depth)
         moved = []
-        for run in range(len(weights)):
+        for run, seed in enumerate(seeds):
             own = {name: part[run] for name, part in named.items()}
-            inputs = (points[run], centers[run])
-            trace = functional_call(self._circuit, own, inputs, {"n_layers": 1})
+            options = {"n_layers": 1, "seed": seed if noisy else None}
+            with _training(self._circuit, seed, points.device, active=dropout is not None):
+                inputs = (points[run], centers[run])
+                trace = functional_call(self._circuit, own, inputs, options)
             moved.append(trace.centers[:, -1])
         return torch.stack(moved)
+
+
+@contextmanager
+def _training(circuit: Circuit, seed: int, device: torch.device, active: bool) -> Iterator[None]:
+    """Switch dropout on in this block, with random numbers that depend on the seed alone."""
+    if not active:
+        yield
+        return
+    # torch's dropout draws from the global generator, which is left as it was
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        circuit.train()
+        try:
+            yield
+        finally:
+            circuit.eval()
 
 
 class DropoutAttention(torch.autograd.Function):
@@ -247,16 +275,16 @@ class StackedHeads:
         """Return the output of the head in a slot."""
         head, shape = self.recipe.heads[slot], queries.shape
         scale = queries.shape[-1] ** -0.5 if isinstance(head.score, Scaled) else 1.0
-        # -scale |q - k|^2 is a dot product, up to a constant of each query, of which neither
-        # softmax nor sparsemax depends: (2 scale q, -scale) times (k, |k|^2).
-        q = F.pad(2 * scale * queries.flatten(0, 1), (0, 1), value=-scale)
         k, v = keys.flatten(0, 1), values.flatten(0, 1)
-        k = torch.cat([k, k.square().sum(dim=-1, keepdim=True)], dim=-1)
-        if not torch.is_grad_enabled():
+        if is_dot_product(head.score):
+            q = scale * queries.flatten(0, 1)
+        else:
+            q, k = _lift(queries.flatten(0, 1), k, scale)
+        dropped = self.dropped[slot] if self.dropped is not None else None
+        if not torch.is_grad_enabled() and dropped is None:
             rows = max(1, _CELLS // max(1, k.shape[:2].numel()))
             parts = [head.activation(part @ k.mT) @ v for part in torch.split(q, rows, dim=1)]
             return torch.cat(parts, dim=1).view(shape)
-        dropped = self.dropped[slot] if self.dropped is not None else None
         if head.activation == Softmax():
             output = _dropout_attention(q, k, v, dropped)
         else:
@@ -265,6 +293,20 @@ class StackedHeads:
         output = output.view(shape)
         # the weights that stay are raised, so that their mean is the same as without dropout
         return output if dropped is None else output / (1 - head.dropout)
+
+
+def _lift(queries: Tensor, keys: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """Return queries and keys whose dot products are -scale |q - k|^2, up to a constant of q.
+
+    Neither softmax nor sparsemax depends on that constant: (2 scale q, -scale) times (k, |k|^2).
+    """
+    lifted = torch.cat([keys, keys.square().sum(dim=-1, keepdim=True)], dim=-1)
+    return F.pad(2 * scale * queries, (0, 1), value=-scale), lifted
+
+
+def is_dot_product(score: Score) -> bool:
+    """Return whether a score is a dot product, scaled or not."""
+    return isinstance(score.score if isinstance(score, Scaled) else score, DotProduct)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,8 @@ class Trainer:
         batch = self.draw(self.seeds, state.step, s.batch_size)
         weights = state.weights.detach().requires_grad_()
         probability = s.recipe.encoder_cross.dropout
-        dropout = Dropout(self.seeds, state.step, probability) if probability else None
+        draws = self.layer.draws
+        dropout = Dropout(self.seeds, state.step, probability) if draws else None
         with torch.enable_grad():
             losses = self.losses(weights, batch, dropout)
             # Runs share no weights, so the gradient of the sum is that of each run's own loss.

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 # In the order of the paper. The module of trf-train is trf_train.
 LABELS = (
     *("numerical-validation", "trf-train", "lrn-weights", "lrn-attn-map", "parameter-sweep"),
-    *("tr-cvg-lambda", "tr-cvg-vary", "mix-res", "openml-trf", "comp-alg", "rob-res", "med-res"),
+    *("tr-cvg-lambda", "tr-cvg-vary", "mix-res", "openml-trf", "comp-alg", "rob-res"),
+    *("outliers", "med-res"),
 )
+
+# Labels that can also be made by the authors' public code: `reproduce LABEL --authors`.
+AUTHORS = ("numerical-validation", "trf-train", "mix-res")
+# The end of the names of their results, beside which those by the text are kept.
+BY_AUTHORS = "-authors"
 
 # A JSON object: the output of one piece, or the result of a whole label.
 Record = dict[str, Any]
@@ -40,12 +46,16 @@ class Scope:
         Device of torch.
     seed : int
         Seed of all random numbers.
+    authors : bool
+        Follow the authors' public code where it differs from the text: data, tasks and ways of
+        evaluation. Only the labels of AUTHORS have such a protocol.
     """
 
     full: bool = False
     trials: int | None = None
     device: str = "cpu"
     seed: int = 0
+    authors: bool = False
 
     def __post_init__(self) -> None:
         if self.trials is not None and self.trials < 1:
@@ -64,9 +74,14 @@ class Scope:
         """Return the number of trials: `trials` if set, else `quick` or `full`."""
         return self.trials or (full if self.full else quick)
 
+    def name_of(self, label: str) -> str:
+        """Return the stem of a label's files; by the authors' code it is LABEL-authors."""
+        return f"{label}{BY_AUTHORS}" if self.authors else label
+
     def as_dict(self) -> Record:
-        """Return the fields as JSON values."""
-        return asdict(self)
+        """Return the fields as JSON values; `authors` only where it is set."""
+        # results of earlier versions, which are compared with this, have no such field
+        return {key: value for key, value in asdict(self).items() if key != "authors" or value}
 
 
 @dataclass(frozen=True)
@@ -122,13 +137,18 @@ class Artefact:
 def load_artefact(label: str) -> Artefact:
     """Return the artefact of a label: its texts, and the functions of its module.
 
+    A name of results, LABEL-authors, is that of its label.
+
     Raises ValueError if there is no such label.
     """
+    name, label = label, label.removesuffix(BY_AUTHORS)
     if label not in LABELS:
         raise ValueError(f"label: found {label!r}; pass one of {', '.join(LABELS)}, or all")
-    module = import_module(f"lloydformer.paper.{label.replace('-', '_')}")
+    # a label without such texts serves both protocols with one module
+    name = name if name in read_label_texts() else label
+    module = import_module(f"lloydformer.paper.{name.replace('-', '_')}")
     steps = ("pieces", "combine", "verdicts", "tables", "pictures")
     # tables and pictures are optional
     functions = {name: getattr(module, name) for name in steps if hasattr(module, name)}
-    texts = read_label_texts()[label]
+    texts = read_label_texts()[name]
     return Artefact(label, tuple(texts["cites"]), texts["title"], texts["about"], **functions)

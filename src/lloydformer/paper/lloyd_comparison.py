@@ -17,6 +17,7 @@ from lloydformer.learning.objective import smoothed_objective
 from lloydformer.learning.pretrained import Pretrained
 from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Record, Scope
+from lloydformer.paper.verdict import standard_error
 from lloydformer.plots.curves import ribbon
 from lloydformer.solving.batch.by_tensors import kmeans_plusplus, random_rows
 from lloydformer.solving.batch.steps import DenseProblems
@@ -61,6 +62,52 @@ def _summarise_steps(logs: Float[Tensor, "r b s"]) -> Record:
         "high": flat.amax(dim=0),
         # only the tasks are independent: layers are evaluated on the same ones
         "error": flat.std(dim=0, correction=0) / logs.shape[1] ** 0.5,
+    }
+    return {name: [round(v, 5) for v in part.tolist()] for name, part in parts.items()}
+
+
+# Attention weights that the authors' code drops, in evaluation as in training.
+DROPOUT = 0.01
+
+
+def compare_with_dropout(batch: Batch, layers: list[Pretrained], seed: int) -> Record:
+    """Run layers from the centers of the batch as the authors' code does, and without dropout.
+
+    Their lines are medians over the layers of the means over tasks, their ribbons go from the least
+    to the greatest layer. change: what dropout adds to the log objective after the last step, on
+    the same tasks, and its standard error.
+    """
+    weights = torch.cat([layer.weights for layer in layers]).to(batch.points.device)
+    dropped, plain = (
+        compare_on(batch, layers[0].layer, weights, N_STEPS, seed, dropout)
+        for dropout in (DROPOUT, 0.0)
+    )
+    added = (dropped.by_layer[..., -1] - plain.by_layer[..., -1]).double().mean(dim=0)
+    return {
+        "n_tasks": dropped.n_tasks,
+        "n_layers": len(layers),
+        "lloyd": [round(v, 5) for v in dropped.lloyd[0].tolist()],
+        "dropout": _over_layers(dropped.transformer),
+        "plain": _over_layers(plain.transformer),
+        "change": [rounded_mean(added), standard_error(added.numpy())],
+        "error": standard_error(dropped.by_layer[..., -1].double().mean(dim=0).numpy()),
+    }
+
+
+def compare_layers(batch: Batch, layers: list[Pretrained], seed: int) -> float:
+    """Return the median over layers of the mean log objective after the last step."""
+    weights = torch.cat([layer.weights for layer in layers]).to(batch.points.device)
+    found = compare_on(batch, layers[0].layer, weights, N_STEPS, seed)
+    return float(found.transformer[:, -1].double().quantile(0.5))
+
+
+def _over_layers(means: Float[Tensor, "r s"]) -> Record:
+    """Return median, minimum and maximum over layers at each step."""
+    parts = {
+        # torch's median of an even number is the lower of the two in the middle
+        "median": means.double().quantile(0.5, dim=0),
+        "low": means.amin(dim=0),
+        "high": means.amax(dim=0),
     }
     return {name: [round(v, 5) for v in part.tolist()] for name, part in parts.items()}
 

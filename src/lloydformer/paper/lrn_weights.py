@@ -6,7 +6,7 @@ from functools import partial
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.learning.pretrained import Pretrained
+from lloydformer.learning.pretrained import Pretrained, available, load, read_card
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.attention_heads import (
     HEADS,
@@ -51,7 +51,19 @@ def measure(scope: Scope) -> Record:
         # without Q^T K, which `read_matrix` computes, to keep the file small
         "lrn": {h: {name: format_matrix(lrn[h][name]) for name in "QKV"} for h in HEADS},
         "n_features": layers[0].settings.n_features,
+        # of every layer in the package, which differ in d and k
+        "shipped": {name: dominances(_compare(load(name))) for name in available_layers()},
     }
+
+
+def available_layers() -> list[str]:
+    """Return the names of the layers in the package that are trained for one d and k."""
+    return [name for name in available() if not read_card(name).is_symmetric]
+
+
+def dominances(rows: Record) -> list[float]:
+    """Return the dominance of the constructed diagonal of Q^T K, for each head."""
+    return [rows[f"QtK_{head}"]["dominance"] for head in range(1, 5)]
 
 
 def _compare(layer: Pretrained) -> Record:
@@ -95,9 +107,9 @@ def combine(outputs: Mapping[str, Record]) -> Record:
 def verdicts(result: Record) -> Sequence[Verdict]:
     """Return verdicts on points (i) to (iii) of the text, then on other trained layers."""
     rows = result["rows"]
-    dominant, third, second = dominant_heads(rows), rows["QtK_3"], rows[SECOND_VALUE]
+    dominant, third, second = dominant_heads(dominances(rows)), rows["QtK_3"], rows[SECOND_VALUE]
     alike = max(abs(rows[f"{name}_{head}"]["cosine"]) for name in "QK" for head in range(1, 5))
-    dominances = ", ".join(f"{rows[f'QtK_{head}']['dominance']:.1f}" for head in range(1, 5))
+    words = ", ".join(f"{dominance:.1f}" for dominance in dominances(rows))
     v1, v2, v3, v4 = (rows[f"V_{head}"]["cosine"] for head in range(1, 5))
     d = result["n_features"]
     block = parse_matrix(result["lrn"]["encoder_self"]["V"])[:d, :d]
@@ -110,8 +122,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
     return [
         judge_layer(
             "lrn-weights.query-key-products",
-            f"{len(dominant)} of 4: dominance {dominances}; Q and K have cosines of at most "
-            f"{alike:.2f}",
+            f"{len(dominant)} of 4: dominance {words}; Q and K have cosines of at most {alike:.2f}",
             # the text names heads 1, 2 and 4: point (ii) is about head 3
             dominant == [1, 2, 4] and alike < UNLIKE,
             "Dominance: mean size on the constructed diagonal over that of the rest of its block; "
@@ -146,18 +157,26 @@ def verdicts(result: Record) -> Sequence[Verdict]:
 
 
 def judge_other_layers(result: Record) -> Verdict:
-    """Return the finding on points (i) and (ii) for every layer; a quick run has only one."""
-    layers = [result["rows"], *result["others"]]
-    here = "one layer is no evidence; --full trains more"
-    if len(layers) > 1:
-        same = sum(dominant_heads(rows) == [1, 2, 4] for rows in layers)
-        here = f"{same} of {len(layers)} layers have them"
-    return beyond("lrn-weights.other-layers", here, undecided=len(layers) == 1)
+    """Return the finding on points (i) and (ii) for the layers in the package, and for new ones."""
+    alike = {name: dominant_heads(found) for name, found in result["shipped"].items()}
+    same = [name for name, heads in alike.items() if heads == [1, 2, 4]]
+    here = f"{len(same)} of the {len(alike)} layers in the package have them: {', '.join(same)}"
+    if result["others"]:
+        rows = [result["rows"], *result["others"]]
+        again = sum(dominant_heads(dominances(one)) == [1, 2, 4] for one in rows)
+        here += f"; of those trained anew {again} of {len(rows)}"
+    rest = [
+        f"{name} {', '.join(map(str, heads)) or 'none'}"
+        for name, heads in alike.items()
+        if name not in same
+    ]
+    note = f"It depends on the size. The others have: {'; '.join(rest)}." if rest else ""
+    return beyond("lrn-weights.other-layers", here, note)
 
 
-def dominant_heads(rows: Record) -> list[int]:
-    """Return the heads whose Q^T K has a dominant diagonal."""
-    return [head for head in range(1, 5) if rows[f"QtK_{head}"]["dominance"] > DOMINANT]
+def dominant_heads(found: Sequence[float]) -> list[int]:
+    """Return the heads whose Q^T K has a dominant diagonal, from their dominances."""
+    return [head for head, dominance in enumerate(found, start=1) if dominance > DOMINANT]
 
 
 def tables(result: Record) -> Sequence[TextTable]:

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from lloydformer.paper.artefact import Artefact, Record, TextTable, load_artefact
+from lloydformer.paper.artefact import BY_AUTHORS, Artefact, Record, TextTable, load_artefact
 from lloydformer.paper.paper_numbers import numbers_table
+from lloydformer.paper.text_map import text_map_table
 from lloydformer.paper.verdict import Verdict
 from lloydformer.paper.verdict_tables import summarise, verdict_tables
 from lloydformer.plots.report import details, figure, heading, page, section, table, text
 
 # Everything between a mark and the next end is replaced, so that a page can be filled again.
 _MARK = re.compile(
-    r"(<!-- (overview|tables|verdicts|pictures|runs) of ([\w-]+) -->\n)(.*?)(<!-- end -->)",
+    r"(<!-- (overview|map|tables|verdicts|pictures|runs) of ([\w-]+) -->\n)(.*?)(<!-- end -->)",
     re.DOTALL,
 )
 
@@ -68,6 +69,8 @@ def fill_marks(page: str, results: Mapping[str, Record], pictures: str = "pictur
             columns = ("label", "what it shows", "verdict")
             table = TextTable("", columns, [row[:3] for row in _overview(results)])
             return f"{match[1]}{format_table(table)}\n{match[5]}"
+        if kind == "map":
+            return f"{match[1]}{format_table(text_map_table())}\n{match[5]}"
         if label not in results:  # a page may be made before all labels have results
             return f"{match[1]}{match[5]}"
         artefact, result = load_artefact(label), results[label]
@@ -77,10 +80,13 @@ def fill_marks(page: str, results: Mapping[str, Record], pictures: str = "pictur
             parts = _format_verdicts(artefact, result)
         elif kind == "pictures":
             shown = artefact.pictures(result)
-            parts = [f"![{p.caption}]({pictures}/{p.name}.png)" for p in shown]
+            end = BY_AUTHORS if label.endswith(BY_AUTHORS) else ""
+            parts = [f"![{p.caption}]({pictures}/{p.name}{end}.png)" for p in shown]
         else:
             source, scope = result["provenance"], result["scope"]
             protocol = "the full protocol" if scope["full"] else "the quick protocol"
+            if scope.get("authors"):
+                protocol = f"the authors' protocol ({'full' if scope['full'] else 'quick'})"
             trials = "" if scope["trials"] is None else f", {scope['trials']} trials"
             parts = [
                 f"*{protocol}{trials}, seed {scope['seed']}, {scope['device']}, "
@@ -98,9 +104,17 @@ def find_marks(page: str) -> list[tuple[str, str]]:
 
 
 def _overview(results: Mapping[str, Record]) -> list[list[str]]:
-    """Return a row for each label and one for all: label, title, summary, duration."""
+    """Return a row for each label and one for all: label, title, summary, duration.
+
+    Results by the authors' code are left out beside those by the text: they would count twice.
+    """
     rows: list[list[str]] = []
     every: list[Verdict] = []
+    results = {
+        label: one
+        for label, one in results.items()
+        if label.removesuffix(BY_AUTHORS) == label or label.removesuffix(BY_AUTHORS) not in results
+    }
     for label, result in results.items():
         artefact = load_artefact(label)
         verdicts = artefact.verdicts(result)

@@ -31,8 +31,9 @@ def reproduce_all(
 ) -> tuple[dict[str, Record], dict[str, str]]:
     """Reproduce each artefact, and write its JSON, its Markdown and its pictures to `folder`.
 
-    Returns the results by label, and the reasons of labels that failed: missing data stop only
-    the label that needs them. `callback` is called after each piece of the work.
+    Returns the results by label (by LABEL-authors if the scope says so), and the reasons of labels
+    that failed: missing data stop only the label that needs them.
+    `callback` is called after each piece of the work.
     """
     results: dict[str, Record] = {}
     failed: dict[str, str] = {}
@@ -42,15 +43,16 @@ def reproduce_all(
         except ValueError as error:  # data that cannot be had; other errors are defects
             failed[artefact.label] = " ".join(str(error).split())
             continue
-        results[artefact.label] = result
+        results[scope.name_of(artefact.label)] = result
         names = []
         for picture in artefact.pictures(result):
-            names.append(f"{picture.name}.png")
+            names.append(f"{scope.name_of(picture.name)}.png")
             png = BytesIO()  # drawn in memory: a file is written whole or not at all
             picture.figure.savefig(png, format="png", dpi=120)
             with atomic_write(folder / names[-1]) as file:
                 file.write(png.getvalue())
-        atomic_write_text(folder / f"{artefact.label}.md", format_sheet(artefact, result, names))
+        sheet = folder / f"{scope.name_of(artefact.label)}.md"
+        atomic_write_text(sheet, format_sheet(artefact, result, names))
     return results, failed
 
 
@@ -78,7 +80,8 @@ def reproduce_label(
     description after each piece. Raises ValueError if the saved result or a piece belongs to
     another scope.
     """
-    path, saved = folder / f"{artefact.label}.json", folder / PIECES / artefact.label
+    name_of_files = scope.name_of(artefact.label)
+    path, saved = folder / f"{name_of_files}.json", folder / PIECES / name_of_files
     # `force` leaves an earlier LABEL.json in place until the new one is complete
     if force:
         shutil.rmtree(saved, ignore_errors=True)
@@ -112,7 +115,7 @@ def reproduce_label(
 
 
 def load_result(folder: Path, label: str) -> Record | None:
-    """Return the saved result of a label; None if there is none, or if its run did not finish."""
+    """Return the saved result of a label, or of LABEL-authors; None if none is complete."""
     return _read(folder / f"{label}.json")
 
 

@@ -63,7 +63,9 @@ _ABLATION_WEIGHTS = Path(__file__).parent / "weights" / "d32-k10-ablation.json"
 N_LAYERS = 3
 
 
-def load_layers(scope: Scope, group: TrainingGroup = PROPOSED) -> list[Pretrained]:
+def load_layers(
+    scope: Scope, group: TrainingGroup = PROPOSED, n_layers: int = N_LAYERS
+) -> list[Pretrained]:
     """Return the layer in the package; for a full scope, the first trials of a new training."""
     if not scope.full:
         return [load("d32-k10" if group == PROPOSED else _ABLATION_WEIGHTS)]
@@ -71,7 +73,7 @@ def load_layers(scope: Scope, group: TrainingGroup = PROPOSED) -> list[Pretraine
     trained = train_group(group, scope, TRIALS)
     return [
         Pretrained(group.name, trained.settings, trained.runs[number], row.unsqueeze(0), {})
-        for number, row in enumerate(trained.weights[:N_LAYERS])
+        for number, row in enumerate(trained.weights[:n_layers])
     ]
 
 

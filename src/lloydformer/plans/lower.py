@@ -18,12 +18,14 @@ from lloydformer.circuits.activations import (
     Sparsemax,
     TopK,
 )
+from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.gradients import forward_only
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.mixture import MixtureTokens, NaturalParameters, mixture
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.variants import RAISED
 from lloydformer.circuits.scores import DotProduct, Euclidean
 from lloydformer.circuits.stages import AnyRecipe, Staged
 from lloydformer.circuits.subspaces import (
@@ -122,7 +124,8 @@ def differs_in_cross_attention_only(recipe: Recipe, known: Recipe) -> bool:
             name: replace(head, activation=placeholder) if "cross" in name else head
             for name, head in one.heads.items()
         }
-        return one.tokens, heads, one.norm, one.feedforward
+        encoder = (one.encoder_norm, one.encoder_feedforward)
+        return one.tokens, heads, one.norm, one.feedforward, encoder
 
     return compared_parts(recipe) == compared_parts(known)
 
@@ -236,6 +239,12 @@ def _check_constructed(recipe: Recipe) -> None:
     # The proofs of the paper are about such matrices only.
     if recipe.numbers:
         raise LoweringError("numbers", "they change with the state; lowering supports fixed ones")
+    if not isinstance(recipe.feedforward, Quadratic | None):
+        reason = f"{recipe.feedforward} is not the network that renews squared norms"
+        raise LoweringError("feedforward", reason)
+    for part in ("encoder_norm", "encoder_feedforward"):
+        if getattr(recipe, part) is not None:
+            raise LoweringError(part, "it changes the points, which a plan does not")
     for slot, head in recipe.heads.items():
         if any(isinstance(projection, Dense) for projection in head.projections.values()):
             raise LoweringError(
@@ -348,6 +357,9 @@ def _weighs_by_distance(recipe: Recipe) -> bool:
         return False
     affine = recipe.affinity and comparison == (DotProduct, on(AFFINITY), on(AFFINITY))
     if affine or comparison == (Euclidean, position_and_name, position_and_name):
+        return True
+    # -|x - c_j|^2 + 2 delta y_j, by lem perm
+    if comparison == (DotProduct, lifting(POSITION) + RAISED, on(*_LIFTED, ASSIGNMENT)):
         return True
     raise LoweringError("decoder_cross", "a center does not find its own points by this score")
 

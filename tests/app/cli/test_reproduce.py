@@ -142,6 +142,26 @@ def test_bad_input_is_one_line_and_status_2(command, arguments, words):
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("labels")
+def test_the_authors_protocol_writes_files_of_its_own(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduce, "AUTHORS", ("one",))
+    known = {"one": QUICK, "one-authors": replace(QUICK, title="One, by the authors")}
+    for module in (reproduce, pages):
+        monkeypatch.setattr(module, "load_artefact", known.__getitem__)
+    assert command("reproduce", "one", "-o", str(tmp_path))[0] == 0
+    before = (tmp_path / "one.json").read_text()
+    status, out, _ = command("reproduce", "one", "--authors", "-o", str(tmp_path), "--page")
+    assert (status, "One, by the authors (tab:one)" in out) == (0, True)
+    assert (tmp_path / "one.json").read_text() == before
+    for name in ("one-authors.json", "one-authors.md", "one-authors.png"):
+        assert (tmp_path / name).exists()
+    assert json.loads((tmp_path / "one-authors.json").read_text())["scope"]["authors"] is True
+    assert "authors" not in json.loads(before)["scope"]
+    status, _, error = command("reproduce", "two", "--authors", "-o", str(tmp_path))
+    assert status == 2
+    assert "--authors: found the label 'two', which has no protocol of the authors'" in error
+
+
 def test_help_names_every_label(command):
     status, out, _ = command("reproduce", "--help")
     assert status == 0

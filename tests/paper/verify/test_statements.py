@@ -18,6 +18,7 @@ from lloydformer.paper.verify.statements import (
     STATEMENTS,
     THEOREMS,
     all_finite,
+    authors_figure,
     finite_temperature,
     generator_for,
 )
@@ -25,8 +26,8 @@ from lloydformer.paper.verify.statements import (
 PUBLISHED = (
     Path(__file__).parents[3] / "benchmarks" / "results" / "paper" / "numerical-validation.json"
 )
-# These compute the self-attention of ten thousand points.
-LONG = (finite_temperature, all_finite)
+# These run one problem of ten thousand points, two of them with its self-attention.
+LONG = (authors_figure, finite_temperature, all_finite)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,8 @@ def test_theorem_holds_on_all_problems(number):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "part"),
-    [(finite_temperature, "run"), (all_finite, "every_head")],
-    ids=["encoder_cross", "every head"],
+    [(authors_figure, "authors"), (finite_temperature, "run"), (all_finite, "every_head")],
+    ids=["authors", "encoder_cross", "every head"],
 )
 def test_ten_thousand_points_give_the_published_numbers(statement, part):
     """Those of `reproduce numerical-validation`, on smaller problems in its own test."""

@@ -15,7 +15,7 @@ from lloydformer.app.cli.terminal import (
 )
 from lloydformer.app.options import Json, force_option, integer, seed_option
 from lloydformer.data.storage.atomic_files import check_writable
-from lloydformer.paper.artefact import LABELS, Scope, load_artefact
+from lloydformer.paper.artefact import AUTHORS, LABELS, Scope, load_artefact
 
 if TYPE_CHECKING:
     from lloydformer.paper.verdict import Verdict
@@ -32,6 +32,10 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     seed: Annotated[int, seed_option(help="Seed of all random numbers.")] = 0,
+    authors: Annotated[
+        bool,
+        typer.Option("--authors", help=f"By the authors' public code; {', '.join(AUTHORS)}."),
+    ] = False,
     page: Annotated[bool, typer.Option("--page", help="Also write one page, paper.html.")] = False,
     output: Annotated[Path, typer.Option("--output", "-o", help="Output folder.")] = Path(
         "paper-again"
@@ -49,13 +53,22 @@ def reproduce(
     uses the weights and training logs in the package; --full trains and samples as much as the
     paper. Finished parts are kept: run the same command again to continue. Real data come from the
     folder LLOYDFORMER_DATA, or from OpenML.
+
+    --authors follows the authors' public code where it differs from the text, and writes
+    LABEL-authors.json and so on beside the others.
     """
-    wanted = [load_artefact(name) for name in (LABELS if label == "all" else [label])]
+    labels = (AUTHORS if authors else LABELS) if label == "all" else (label,)
+    if authors and label not in ("all", *AUTHORS):
+        raise ValueError(
+            f"--authors: found the label {label!r}, which has no protocol of the authors' own; "
+            f"leave it out, or pass one of {', '.join(AUTHORS)}"
+        )
     from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
     from lloydformer.paper.verdict_tables import summarise, verdict_tables
     from lloydformer.plots.axes import require_matplotlib
 
-    scope = Scope(full, trials, device, seed)
+    scope = Scope(full, trials, device, seed, authors)
+    wanted = [load_artefact(scope.name_of(name)) for name in labels]
     try:
         require_matplotlib()  # before minutes of work: every label draws pictures
     except ImportError as error:

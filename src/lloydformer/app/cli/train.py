@@ -47,6 +47,9 @@ class TrainOptions:
     bias: bool = option(True, help="Linear maps with a bias.")
     scaled: bool = option(True, help="Divide scores by the root of d_emb.")
     dropout: float = option(0.01, help="Dropout of attention weights.")
+    decoder: str = option(
+        "euclidean", help="Scores of the decoder: euclidean, or dot (the text's)."
+    )
     smoothing: str = option("softmax", help="Smoothing of the loss: softmax, sparsemax or exact.")
     loss_temperature: str = option(
         "0.1", metavar="L", help="A temperature, or several: 1,0.25,0.1."

@@ -1,7 +1,7 @@
 """Activations that give keys with low scores the weight 0: sparsemax, top-k, norm-max."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 
 import torch
@@ -109,11 +109,14 @@ class TopK(Activation):
 
 @dataclass(frozen=True)
 class NormMax(Activation):
-    r"""Norm-max: $\arg\max_p \gamma \langle a, p \rangle - \max_i p^i$ over the simplex (eq:nmax).
+    r"""Norm-max: $\arg\max_p \gamma \langle a, p \rangle - \lVert p \rVert_\alpha$ (eq:nmax).
 
-    The solution is uniform over the m best keys, with the m for which $1/\gamma$ lies between
+    Over the simplex. For $\alpha = \infty$, the default, the solution is uniform over the m best
+    keys, with the m for which $1/\gamma$ lies between
     $S_{m-1} - (m-1) a_m$ and $S_m - m a_{m+1}$ (a in descending order, $S_m$ its partial sums).
-    Exactly one of the two parameters must be given.
+    For other $\alpha$ it is proportional to $[\gamma a - \tau]_+^{1/(\alpha - 1)}$, with the $\tau$
+    for which the powers $\alpha/(\alpha - 1)$ of the brackets sum to 1. Exactly one of
+    `inverse_temperature` and `keep` must be given.
 
     Parameters
     ----------
@@ -121,7 +124,9 @@ class NormMax(Activation):
         The paper's $\gamma$, the same for all queries.
     keep : float or None, default=None
         Fraction of a query's cluster that is kept, with keys tied with the last one. Each query
-        then has its own $\gamma$.
+        then has its own $\gamma$. Needs $\alpha = \infty$.
+    alpha : float or None, default=None
+        The paper's $\alpha$, above 1; None is infinity. The larger, the more equal the weights.
 
     See Also
     --------
@@ -138,6 +143,7 @@ class NormMax(Activation):
 
     inverse_temperature: float | None = None
     keep: float | None = None
+    alpha: float | None = field(default=None, metadata={"later": True})
     short = "NMA"
 
     def __post_init__(self) -> None:
@@ -148,12 +154,21 @@ class NormMax(Activation):
         if self.keep is not None:
             fraction = isinstance(self.keep, Real) and 0 < self.keep <= 1
             require(fraction, "keep", self.keep, "pass a fraction above 0, at most 1")
+        if self.alpha is not None:
+            above = isinstance(self.alpha, Real) and 1 < self.alpha < math.inf
+            require(above, "alpha", self.alpha, "pass a finite number above 1, or None (infinity)")
+            by_gamma = self.inverse_temperature is not None
+            reason = "give inverse_temperature with it, and not keep"
+            require(by_gamma, "alpha", self.alpha, reason)
 
     @property
     def symbol(self) -> str:
-        return f"NM {self.keep or self.inverse_temperature:g}"
+        power = "" if self.alpha is None else f", α {self.alpha:g}"
+        return f"NM {self.keep or self.inverse_temperature:g}{power}"
 
     def __call__(self, scores: Scores, context: Context = NOTHING) -> Scores:
+        if self.alpha is not None and self.inverse_temperature is not None:
+            return norm_max(self.inverse_temperature * scores, float(self.alpha))
         ordered = scores.sort(dim=-1, descending=True).values
         if self.keep is None:
             assert self.inverse_temperature is not None
@@ -171,6 +186,35 @@ class NormMax(Activation):
         if self.inverse_temperature is not None:
             return reach.nearest + 1 / self.inverse_temperature
         return 2 * reach.farthest
+
+
+def norm_max(scores: Float[Tensor, "*b q m"], alpha: float) -> Float[Tensor, "*b q m"]:
+    r"""Return $\arg\max_p \langle a, p \rangle - \lVert p \rVert_\alpha$, for a finite $\alpha$.
+
+    Over the simplex. With a multiplier $\tau$ for the sum, the derivative of a positive entry is 0
+    where $(p^i / \lVert p \rVert_\alpha)^{\alpha - 1} = a^i - \tau$. Both sides to the power
+    $\alpha' = \alpha / (\alpha - 1)$ sum to 1 on the left, which decides $\tau$.
+    """
+    power = alpha / (alpha - 1)
+    z = scores - scores.amax(dim=-1, keepdim=True)
+    with torch.no_grad():
+        # the best key alone gives 1 at tau = -1, and m equal ones would at -m^(-1/power)
+        low = torch.full_like(z[..., :1], -1.0)
+        high = torch.full_like(low, -(z.shape[-1] ** (-1 / power)))
+        for _ in range(60):  # more than the 53 bits of a float
+            middle = (low + high) / 2
+            above = (z - middle).clamp(min=0).pow(power).sum(dim=-1, keepdim=True) > 1
+            low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+        start = (low + high) / 2
+        slope = power * (z - start).clamp(min=0).pow(power - 1).sum(dim=-1, keepdim=True)
+    # a step of Newton's method changes nothing but rounding, and has the derivative of tau
+    total = (z - start).clamp(min=0).pow(power).sum(dim=-1, keepdim=True)
+    threshold = start + (total - 1) / slope
+    # 0 to a power below 1 has an infinite derivative, which masked entries must not have
+    inside = z > threshold
+    brackets = torch.where(inside, z - threshold, 1.0).pow(1 / (alpha - 1))
+    weights = torch.where(inside, brackets, 0.0)
+    return weights / weights.sum(dim=-1, keepdim=True)
 
 
 def ends(ordered: Float[Tensor, "*b q m"]) -> Float[Tensor, "*b q less"]:

@@ -1,8 +1,10 @@
-"""The recipes: the seven rows of the table tab:comp-alg, and seven beyond it.
+"""The recipes: the seven rows of the table tab:comp-alg, and eight beyond it.
 
 Most are the base recipe `lloyd()` with a part replaced; the difference is the algorithm. Begin
 with `kmeans`. The tuples below are the only lists of recipes; other lists are derived from them.
-`softened` and `straight_through` make the queries and keys of any recipe trainable.
+`softened` and `straight_through` make the queries and keys of any recipe trainable;
+`with_dot_products` and `on_sphere` are the variations that the table marks with a star.
+`lloyd_rectified` makes a recipe for given data.
 """
 
 from collections.abc import Callable
@@ -11,10 +13,16 @@ from lloydformer.circuits.gradients import softened, straight_through
 from lloydformer.circuits.mixture import mixture
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.free_weights import learned
-from lloydformer.circuits.recipes.kmeans import lloyd, lloyd_binary, lloyd_dot
+from lloydformer.circuits.recipes.kmeans import (
+    lloyd,
+    lloyd_binary,
+    lloyd_dot,
+    lloyd_rectified,
+)
 from lloydformer.circuits.recipes.robust_kmeans import medoids, robust, robust_lifted, trimmed
 from lloydformer.circuits.recipes.soft_kmeans import soft, soft_dot
 from lloydformer.circuits.recipes.spherical_kmeans import spherical
+from lloydformer.circuits.recipes.variants import on_sphere, with_dot_products
 from lloydformer.circuits.recombining import recombining
 from lloydformer.circuits.relocating import medoids_swap, relocating
 from lloydformer.circuits.stages import AnyRecipe
@@ -25,9 +33,11 @@ __all__ = [
     "lloyd",
     "lloyd_binary",
     "lloyd_dot",
+    "lloyd_rectified",
     "medoids",
     "medoids_swap",
     "mixture",
+    "on_sphere",
     "recombining",
     "relocating",
     "robust",
@@ -40,6 +50,7 @@ __all__ = [
     "symmetric",
     "table",
     "trimmed",
+    "with_dot_products",
 ]
 
 # Makers of the rows of the table tab:comp-alg, in its order.
@@ -71,7 +82,12 @@ NAMED: dict[str, Callable[..., AnyRecipe]]
 NAMED = {**MAKERS, **{make.__name__: make for make in MIXTURES}}
 
 # Functions that take a recipe and return another one.
-CHANGES: tuple[Callable[..., AnyRecipe], ...] = (softened, straight_through)
+CHANGES: tuple[Callable[..., AnyRecipe], ...] = (
+    softened,
+    straight_through,
+    with_dot_products,
+    on_sphere,
+)
 
 
 def table() -> tuple[Recipe, ...]:

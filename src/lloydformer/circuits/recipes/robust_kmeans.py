@@ -59,10 +59,18 @@ def separated_head(activation: Activation, separation: float | None) -> Head:
     )
 
 
-def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "first") -> Recipe:
+def trimmed(
+    keep: float = 0.95,
+    separation: float | None = None,
+    ties: Ties = "first",
+    inverse_temperature: float | None = None,
+) -> Recipe:
     """Return the recipe of trimmed k-means.
 
     Algorithm alg:trim-kmeans: norm-max in the decoder drops the farthest points of each cluster.
+    With `keep` it has an inverse temperature for each cluster, chosen from the data, so that each
+    keeps the same share. With `inverse_temperature` it has a single one, as eq:nmax is printed,
+    and every cluster keeps its own share (docs/errata.md, 9).
 
     Parameters
     ----------
@@ -77,11 +85,20 @@ def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "f
         ties="average" it must exceed 2 k^2 r. None chooses it from the data.
     ties : {"first", "average"}, default="first"
         Assignment of a point that is equally near to several centers, see `lloyd`.
+    inverse_temperature : float or None, default=None
+        The paper's gamma, one for all clusters, in place of `keep`. The smaller it is, the more
+        points a cluster keeps: all whose scores are less than about 1 / (gamma m) below the mean
+        of the m points that stay. The recipe is then called "trimmed_by_gamma".
 
     Returns
     -------
     Recipe
         The recipe.
+
+    Raises
+    ------
+    ValueError
+        If both `keep` and `inverse_temperature` are given, or one is out of range.
 
     See Also
     --------
@@ -97,10 +114,16 @@ def trimmed(keep: float = 0.95, separation: float | None = None, ties: Ties = "f
     >>> (trace["layers.0.decoder_cross.attention"] > 0).tolist()  # the point at 10 is dropped
     [[True, True, True, False]]
     """
+    by_gamma = inverse_temperature is not None
+    if by_gamma and keep != 0.95:
+        raise ValueError(
+            f"keep, inverse_temperature: found {keep!r} and {inverse_temperature!r}; pass one"
+        )
+    activation = NormMax(inverse_temperature) if by_gamma else NormMax(keep=keep)
     return replace(
         lloyd(ties),
-        name="trimmed",
-        decoder_cross=separated_head(NormMax(keep=keep), separation),
+        name="trimmed_by_gamma" if by_gamma else "trimmed",
+        decoder_cross=separated_head(activation, separation),
         algorithm="*Trimmed k-means",
         appendix="sec:methods:robust",
     )

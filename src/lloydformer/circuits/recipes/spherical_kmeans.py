@@ -15,7 +15,8 @@ from lloydformer.circuits.scores import DotProduct
 def spherical(norm: Literal["rms", "layer"] = "rms", ties: Ties = "first") -> Recipe:
     """Return the recipe of spherical k-means: dot products of unit vectors, and a norm.
 
-    Theorem thm:sp-clus ip. Points and centers must be unit vectors.
+    Theorem thm:sp-clus ip. Points must be unit vectors. The initial centers need not be: a point
+    chooses by the dot product, and centers are unit vectors after the first layer.
 
     Parameters
     ----------

@@ -65,6 +65,16 @@ class Finding:
 Statement = Callable[[np.random.Generator], Finding]
 
 
+def about(label: str) -> Callable[[Statement], Statement]:
+    """Decorate a statement: store the label that it is about, for `paper.text_map`."""
+
+    def remember(statement: Statement) -> Statement:
+        statement.label = label  # type: ignore[attr-defined]
+        return statement
+
+    return remember
+
+
 def judge_agreement(label: str, statement: str, deviation: Deviation) -> Finding:
     """Return the finding of a statement that holds if circuit and algorithm agree."""
     differing = deviation.labels + deviation.weights
@@ -94,7 +104,7 @@ def equality(
             deviations = [deviation(rng) for _ in range(n_problems)]
             return judge_equality(label, statement, deviations, note)
 
-        return measure
+        return about(label)(measure)
 
     return make_statement
 
@@ -150,7 +160,7 @@ def erratum(
         def measure(rng: np.random.Generator) -> Finding:
             return judge_erratum(number, kind, statement, item(rng))
 
-        return measure
+        return about(f"errata {number}")(measure)
 
     return make_statement
 

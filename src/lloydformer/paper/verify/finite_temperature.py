@@ -17,6 +17,7 @@ from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import Softmax
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.trace import Trace
+from lloydformer.numerics.clusters import squared_distances
 
 GAMMA = 1e4
 # Layers of the figure, and of the circuit with gamma in every head, which is far off earlier.
@@ -39,7 +40,8 @@ class MixtureSize:
     points: int
 
 
-# n, d and k of the caption. The text does not give the data: these are those of asec:num-val.
+# n, d and k of the caption, with data as in asec:num-val: other draws than the figure's, which is
+# `authors_problem`.
 FIGURE = MixtureSize(clusters=5, dimensions=2, scale=1, points=10_000)
 
 
@@ -69,6 +71,42 @@ def figure_problem(
     """Return the points and the initial centers, random points, in float64."""
     points, centers = draw_mixture(size, torch.Generator().manual_seed(seed))
     return points.double().to(device), centers.double().to(device)
+
+
+# The seed of fig:numerical_validation in the authors' notebook, for all random numbers.
+AUTHORS_SEED = 5487
+
+
+def authors_problem() -> tuple[Tensor, Tensor]:
+    """Return the points of fig:numerical_validation and its initial centers, in float32.
+
+    Made again from what the authors' notebook states: five means, uniform in [0, 1]^2; around each
+    2,000 draws with variance 0.01, one by one; each column scaled to [0, 1]; the rows shuffled; and
+    the first five of them as centers.
+    """
+    generator = torch.Generator().manual_seed(AUTHORS_SEED)
+    k, d, each = FIGURE.clusters, FIGURE.dimensions, FIGURE.points // FIGURE.clusters
+    means = torch.rand(k, 1, d, generator=generator)
+    # one by one: of 16 and more normal numbers torch draws others than of a few at a time
+    noise = torch.stack([torch.randn(d, generator=generator) for _ in range(k * each)])
+    points = (means + VARIANCE**0.5 * noise.reshape(k, each, d)).reshape(k * each, d)
+    low, high = points.aminmax(dim=0)
+    points = ((points - low) / (high - low))[torch.randperm(len(points), generator=generator)]
+    return points, points[:k].clone()
+
+
+def run_as_authors(points: Tensor, centers: Tensor) -> History:
+    """Return the run of the authors' notebook, which is soft k-means in the dtype of the points.
+
+    Self-attention is the identity, the decoder's cross-attention is linear, and gamma stands in the
+    encoder's cross-attention.
+    """
+    history, assignments = [centers], []
+    for _ in range(N_LAYERS):
+        shares = (-GAMMA * squared_distances(points, history[-1])).softmax(dim=1)  # (n, k)
+        assignments.append(shares)
+        history.append((shares / shares.sum(dim=0)).mT @ points)
+    return History(torch.stack(history).numpy(), torch.stack(assignments).numpy())
 
 
 def run_lloyd(points: Tensor, centers: Tensor, n_layers: int = N_LAYERS) -> History:
@@ -138,12 +176,14 @@ class LloydDifference:
         return not any(self.labels)
 
 
+def as_array(values: np.ndarray | Tensor) -> np.ndarray:
+    """Return the values of a trace or of a history as an array."""
+    return np.asarray(values.cpu() if isinstance(values, Tensor) else values)
+
+
 def lloyd_difference(lloyd: History, found: History | Trace, side: int = 1) -> LloydDifference:
     """Return the difference of a run to Lloyd's; `side`: of the square that holds the points."""
-    centers, labels = (
-        np.asarray(values.cpu() if isinstance(values, Tensor) else values)
-        for values in (found.centers, found.labels)
-    )
+    centers, labels = as_array(found.centers), as_array(found.labels)
     away = np.abs(centers - lloyd.centers).max() / side
     differ = (labels != lloyd.labels).sum(axis=1).tolist()
     return LloydDifference(float(f"{away:.4g}"), differ, lloyd.labels.shape[1])

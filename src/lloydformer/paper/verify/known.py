@@ -61,6 +61,43 @@ PAIRS = {
     "soft_dot": Pair(recipes.soft_dot, algorithms.Soft, ("inverse_temperature",)),
     "robust_lifted": Pair(recipes.robust_lifted, partial(algorithms.Robust, lifted=True), _ROBUST),
     "lloyd_binary": Pair(recipes.lloyd_binary, algorithms.LloydBinary, ()),
+    "trimmed_by_gamma": Pair(recipes.trimmed, algorithms.Trimmed, ("ties", "inverse_temperature")),
+    # the stars of tab:comp-alg; those of soft and robust k-means with dot products are above
+    "trimmed_dot": Pair(
+        lambda **given: recipes.with_dot_products(recipes.trimmed(**given)),
+        partial(algorithms.Trimmed, lifted=True),
+        ("ties", "keep"),
+    ),
+    "medoids_dot": Pair(
+        lambda **given: recipes.with_dot_products(recipes.medoids(**given)),
+        partial(algorithms.Medoids, lifted=True),
+        ("ties", "separation"),
+    ),
+    "robust_dot": Pair(
+        lambda **given: recipes.with_dot_products(recipes.robust(**given)),
+        partial(algorithms.Robust, lifted=True),
+        _ROBUST,
+    ),
+    "spherical_soft": Pair(
+        lambda **given: recipes.on_sphere(recipes.soft(**given)),
+        algorithms.SphericalSoft,
+        ("inverse_temperature",),
+    ),
+    "spherical_trimmed": Pair(
+        lambda **given: recipes.on_sphere(recipes.trimmed(**given)),
+        partial(algorithms.SphericalTrimmed, lifted=True),
+        ("ties", "keep"),
+    ),
+    "spherical_robust": Pair(
+        lambda **given: recipes.on_sphere(recipes.robust(**given)),
+        partial(algorithms.SphericalRobust, lifted=True),
+        _ROBUST,
+    ),
+    "spherical_medoids": Pair(
+        lambda **given: recipes.on_sphere(recipes.medoids(**given)),
+        partial(algorithms.SphericalMedoids, lifted=True),
+        ("ties", "separation"),
+    ),
 }
 
 
@@ -73,7 +110,7 @@ def make_recipe(name: str, parameters: PairParameters | None = None) -> Recipe:
 def make_algorithm(name: str, parameters: PairParameters) -> algorithms.Algorithm:
     """Return the algorithm that the recipe of this name must equal."""
     # circuits take their seed when they run
-    used = (*PAIRS[name].shared, *(("seed",) if name == "medoids" else ()))
+    used = (*PAIRS[name].shared, *(("seed",) if "medoids" in name else ()))
     return PAIRS[name].algorithm(**{key: getattr(parameters, key) for key in used})
 
 

@@ -17,9 +17,10 @@ from scipy import stats
 from scipy.special import softmax
 from torch import Tensor
 
+from lloydformer import algorithms
 from lloydformer.algorithms.contract import squared_distances as plain_distances
 from lloydformer.circuits import recipes
-from lloydformer.circuits.activations import LimitingSoftmax, Softmax, Sparsemax, Ties
+from lloydformer.circuits.activations import LimitingSoftmax, NormMax, Softmax, Sparsemax, Ties
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.norms import LayerNorm, zero_sum
@@ -30,11 +31,19 @@ from lloydformer.circuits.tokens import Tokens
 from lloydformer.numerics import noise
 from lloydformer.numerics.clusters import squared_distances
 from lloydformer.paper.verify import finite_temperature as figure
-from lloydformer.paper.verify.compare import Deviation, free_running, layer_by_layer, run_circuit
+from lloydformer.paper.verify.compare import (
+    Deviation,
+    circuit_for,
+    deviation_from,
+    free_running,
+    layer_by_layer,
+    run_circuit,
+)
 from lloydformer.paper.verify.errata import ERRATA
 from lloydformer.paper.verify.finding import (
     Finding,
     Statement,
+    about,
     equality,
     judge_agreement,
     judge_equality,
@@ -86,9 +95,10 @@ def is_algorithm(label: str, statement: str, name: str, unit: str = "square") ->
         return judge_agreement(label, statement, measure(rng, name, unit))
 
     check.__name__ = f"is_{name}_{unit}"  # which seeds its random numbers
-    return check
+    return about(label)(check)
 
 
+@about("alg:rnd-kmeds")
 def medoid_draws(rng: Generator) -> Finding:
     """The index of the largest score plus Gumbel noise is a draw from the scores' soft-max."""
     scores = torch.tensor(rng.normal(size=6))
@@ -108,12 +118,21 @@ def medoid_draws(rng: Generator) -> Finding:
     )
 
 
+@equality("thm:l2-clus-ip-informal", "lloyd_rectified(), with d rectified squares, is Lloyd's", 40)
+def rectified_units(rng: Generator) -> float:
+    """d rectified units, no bias, and weights for the given points: eq:l2-trf-ip-updates."""
+    problem = draw(rng, CONTINUOUS[rng.integers(2)])
+    recipe = recipes.lloyd_rectified(problem.points)
+    return deviation_from(circuit_for(recipe, problem), algorithms.Lloyd(), problem)
+
+
 THEOREMS: tuple[Statement, ...] = (
     is_algorithm("thm:l2-clus-eu", "lloyd() is Lloyd's algorithm, one layer an iteration", "lloyd"),
     is_algorithm("thm:l2-clus eu", "soft() is soft k-means", "soft"),
+    rectified_units,
     is_algorithm(
-        "thm:l2-clus-ip-informal",
-        "lloyd_dot() with rectified squares is Lloyd's",
+        "sec:results:dp-ffn",
+        "lloyd_dot() with 2d rectified squares is Lloyd's, for any data",
         "lloyd_dot",
         "rectified",
     ),
@@ -126,6 +145,16 @@ THEOREMS: tuple[Statement, ...] = (
     is_algorithm("eq rob update", "robust_lifted() is robust k-means", "robust_lifted"),
     is_algorithm("alg:rnd-kmeds", "medoids() is randomised k-medoids, draw for draw", "medoids"),
     medoid_draws,
+    is_algorithm(
+        "eq:nmax", "trimmed by one gamma for all clusters, as printed", "trimmed_by_gamma"
+    ),
+    is_algorithm("tab:comp-alg, star", "trimmed k-means with dot products", "trimmed_dot"),
+    is_algorithm("tab:comp-alg, star", "robust k-means with dot products", "robust_dot"),
+    is_algorithm("tab:comp-alg, star", "k-medoids with dot products", "medoids_dot"),
+    is_algorithm("tab:comp-alg, star", "soft k-means on the sphere", "spherical_soft"),
+    is_algorithm("tab:comp-alg, star", "trimmed k-means on the sphere", "spherical_trimmed"),
+    is_algorithm("tab:comp-alg, star", "robust k-means on the sphere", "spherical_robust"),
+    is_algorithm("tab:comp-alg, star", "k-medoids on the sphere", "spherical_medoids"),
     is_algorithm(
         "later result", "lloyd_binary(), in d + ceil(log2 k) dimensions, is Lloyd's", "lloyd_binary"
     ),
@@ -242,6 +271,19 @@ def perm(rng: Generator) -> float:
     return ((products + squared_distances(points, centers)).abs().max() / scale).item()
 
 
+@equality(
+    "eq:nmax", "norm-max with any alpha solves its problem: no vertex of the simplex improves it"
+)
+def norm_max_solves(rng: Generator) -> float:
+    """The Frank-Wolfe gap bounds how far a point is from the largest value; it is 0 there."""
+    alpha, gamma = 1 + float(10 ** rng.uniform(-1, 1.5)), float(10 ** rng.uniform(-1, 1))
+    scores = rng.normal(size=int(rng.integers(1, 60)))
+    z = NormMax(gamma, alpha=alpha)(torch.tensor(scores)[None])[0].numpy()
+    norm = (z**alpha).sum() ** (1 / alpha)
+    gradient = gamma * scores - (z / norm) ** (alpha - 1)
+    return max(float(gradient.max() - gradient @ z), abs(float(z.sum()) - 1), -float(z.min()))
+
+
 @equality("lem lnorm", "LayerNorm of a zero-sum vector is its direction")
 def lnorm(rng: Generator) -> float:
     """LN(z; 0, 1/sqrt d, 0) = z / |z| for zero-sum z."""
@@ -268,7 +310,16 @@ def normalisers_shift(rng: Generator) -> float:
     return max((act(scores + shift) - act(scores)).abs().max().item() for act in activations)
 
 
-LEMMAS = (block_lloyd, zero_padding, identity_selection, perm, lnorm, ys_lnorm, normalisers_shift)
+LEMMAS = (
+    norm_max_solves,
+    block_lloyd,
+    zero_padding,
+    identity_selection,
+    perm,
+    lnorm,
+    ys_lnorm,
+    normalisers_shift,
+)
 
 
 # ---- Remarks: model size, other parameters, finite temperatures --------------------------------
@@ -321,6 +372,7 @@ def absorbed_temperature(rng: Generator) -> float:
     return (first - second).abs().max().item() / problem.spread
 
 
+@about("fig:numerical_validation")
 def finite_temperature(rng: Generator) -> Finding:
     """gamma = 10^4 in the encoder's cross-attention, linear in the decoder's, else limits.
 
@@ -341,6 +393,25 @@ def finite_temperature(rng: Generator) -> Finding:
     )
 
 
+@about("fig:numerical_validation")
+def authors_figure(rng: Generator) -> Finding:
+    """The run of fig:numerical_validation, made again from the authors' notebook."""
+    points, centers = figure.authors_problem()
+    run = figure.run_as_authors(points, centers)
+    found = figure.lloyd_difference(figure.run_lloyd(points, centers), run)
+    return Finding(
+        "fig:numerical_validation",
+        "on the authors' data the final labels are Lloyd's, and the paths to the eye",
+        problems=1,
+        deviation=found.centers,
+        labels=found.labels[-1],
+        holds=found.same_final_labels and found.same_to_the_eye,
+        note=f"{figure.N_LAYERS} layers; {sum(found.labels)} of "
+        f"{found.of * figure.N_LAYERS:,} labels differ in all layers",
+    )
+
+
+@about("errata 11")
 def all_finite(rng: Generator) -> Finding:
     """gamma = 10^4 in every head: self-attention is not the identity, and the circuit fails."""
     problem = figure.figure_problem()
@@ -359,7 +430,14 @@ def all_finite(rng: Generator) -> Finding:
     )
 
 
-REMARKS = (size, other_parameters, absorbed_temperature, finite_temperature, all_finite)
+REMARKS = (
+    size,
+    other_parameters,
+    absorbed_temperature,
+    authors_figure,
+    finite_temperature,
+    all_finite,
+)
 STATEMENTS = (*THEOREMS, *WORKED_EXAMPLE, *DEFINITIONS, *LEMMAS, *REMARKS, *ERRATA)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from lloydformer.circuits.display import SIDES
+from lloydformer.circuits.feedforward import FeedForward
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.projections import Projection
 from lloydformer.circuits.recipe import Recipe
@@ -55,13 +56,20 @@ def layer_columns(recipe: Recipe) -> list[Column]:
     columns.append(_attention_column(recipe, "encoder_self", "encoder_cross"))
     if recipe.affinity:
         columns.append(_attention_column(recipe, "affinity"))
+    columns += _after_attention(recipe, "encoder")
     columns.append(_attention_column(recipe, "decoder_self", "decoder_cross"))
-    if recipe.norm:
-        rows = (CardRow("", describe_part(recipe.norm), "norm"), CardRow("", "of the position"))
-        columns.append(InlineColumn(Card("norm", "norm", rows, "network"), "decoder"))
-    if recipe.feedforward:
-        columns.append(network_column(recipe))
+    columns += _after_attention(recipe, "decoder")
     return [*columns, token_column(recipe, "next")]
+
+
+def _after_attention(recipe: Recipe, side: Side) -> Iterator[Column]:
+    """Yield the norm and the network of one side, if the recipe has them."""
+    before = "encoder_" if side == "encoder" else ""
+    if norm := getattr(recipe, f"{before}norm"):
+        rows = (CardRow("", describe_part(norm), "norm"), CardRow("", "of the position"))
+        yield InlineColumn(Card(f"{before}norm", "norm", rows, "network"), side)
+    if network := getattr(recipe, f"{before}feedforward"):
+        yield network_column(recipe, network, side)
 
 
 def token_column(recipe: Recipe, when: Literal["tokens", "next"]) -> TokenColumn:
@@ -135,15 +143,15 @@ def describe_head(head: Head) -> Iterator[CardRow]:
         yield CardRow("dropout", f"{head.dropout:g}", "dropout")
 
 
-def network_column(recipe: Recipe) -> BranchColumn:
-    """Return the feed-forward network, which reads and writes the decoder's stream alone."""
-    network = recipe.feedforward
-    assert network is not None
+def network_column(recipe: Recipe, network: FeedForward, side: Side) -> BranchColumn:
+    """Return a feed-forward network, which reads and writes the stream of one side alone."""
     used = [spell_subspace(s) for s in recipe.tokens.subspaces if s in network.subspaces]
     kind = CardRow("kind", describe_part(network), "feedforward")
     rows = (kind, CardRow("uses", ", ".join(used)))
-    card = Card("feedforward", "feed-forward network", rows, "network", "each center by itself")
-    return BranchColumn((Branch(Stack("feedforward", [card]), (Tap("decoder"),), "decoder"),))
+    name = "feedforward" if side == "decoder" else "encoder_feedforward"
+    each = "each center by itself" if side == "decoder" else "each point by itself"
+    card = Card(name, "feed-forward network", rows, "network", each)
+    return BranchColumn((Branch(Stack(name, [card]), (Tap(side),), side),))
 
 
 def numbers_column(recipe: Recipe) -> BranchColumn:

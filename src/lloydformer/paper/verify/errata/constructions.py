@@ -42,9 +42,9 @@ def e_01_rectified_square(rng: np.random.Generator) -> PrintedAndRepaired:
     return PrintedAndRepaired(
         [deviation_from(_with_d_units(p), lloyd, p) for p in problems],
         shifted + double + bare,
-        "the paper's text ([z]_+^2 with these weights) fails {count}, by up to {worst} of the "
-        f"spread; our repairs fail {count_wrong(shifted)} (d units, a shift) and "
-        f"{count_wrong(double)} (2d units)",
+        "mixing the two versions, [z]_+^2 with the appendix's weights, fails {count}, by up to "
+        "{worst} of the spread; weights for [z]_+^2 fail "
+        f"{count_wrong(shifted)} (d units, a shift) and {count_wrong(double)} (2d units)",
         f"|(-3, 4)|^2 is {_norm_of_example(circuit_for(RECTIFIED, example)):g}, with d rectified "
         f"units and no shift {_norm_of_example(_with_d_units(example)):g}",
     )
@@ -122,8 +122,8 @@ def e_03_codes_start(rng: np.random.Generator) -> PrintedAndRepaired:
     return PrintedAndRepaired(
         deviations_from(print_codes(soft), algorithms.Soft(5.0), problems),
         deviations_from(soft, algorithms.Soft(5.0), problems),
-        "no effect in the theorem; {count} fail, by up to {worst} of the spread, if the soft "
-        "version copies it",
+        "no effect in the theorem; off by up to {worst} of the spread if the soft version copies "
+        "it",
         f"in the theorem, with limiting soft-max, off by {max(harmless):.0e}",
     )
 
@@ -137,6 +137,8 @@ def e_04_spherical_sign(rng: np.random.Generator) -> PrintedAndRepaired:
     return PrintedAndRepaired(
         deviations_from(printed, algorithms.Spherical(), problems),
         deviations_from(recipe, algorithms.Spherical(), problems),
+        "as stated the old centers are added once more; as used they are taken off, and it is "
+        "right",
     )
 
 
@@ -180,7 +182,9 @@ def e_14_formulas(rng: np.random.Generator) -> PrintedAndRepaired:
     return PrintedAndRepaired(
         printed,
         repaired,
-        note=f"of the zero vector sigma_inf is {LimitingSoftmax()(zero)[0, 0]:g} each, sigma_lin "
+        "the transpose belongs inside: as printed centers are weighted sums and not means; the "
+        "proof's form is right",
+        f"of the zero vector sigma_inf is {LimitingSoftmax()(zero)[0, 0]:g} each, sigma_lin "
         f"{Linear()(zero)[0, 0]:g}; a negation of pi selects the farthest center in "
         f"{sum(farthest)} of {len(farthest)} problems",
     )
@@ -232,8 +236,7 @@ def e_20_slips(rng: np.random.Generator) -> PrintedAndRepaired:
     return PrintedAndRepaired(
         [_next_centers_error(p, by_scores=True) for p in square],
         [_next_centers_error(p, by_scores=False) for p in square],
-        "the paper's text fails {count} where d = k, by up to {worst} of the spread; else it is "
-        "undefined",
+        "as printed it is undefined unless d = k, and then another assignment",
         f"with Q and K swapped the centers are off by {max(harmless):.0e}",
     )
 

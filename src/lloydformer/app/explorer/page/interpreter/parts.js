@@ -74,6 +74,9 @@ export const PARTS = {
  "Quadratic": {
   "unit": "other"
  },
+ "Perceptron": {
+  "hidden": "other"
+ },
  "Product": {
   "target": "other",
   "left": "other",
@@ -209,6 +212,7 @@ export const MODULES = {
  "RMSNorm": "lloydformer.circuits.norms",
  "LayerNorm": "lloydformer.circuits.norms",
  "Quadratic": "lloydformer.circuits.feedforward",
+ "Perceptron": "lloydformer.circuits.feedforward",
  "Product": "lloydformer.circuits.feedforward",
  "Difference": "lloydformer.circuits.feedforward",
  "Fixed": "lloydformer.circuits.symmetric",

@@ -25,8 +25,8 @@ const CHECKS = {
 };
 
 /** Parts that only recipes of several sub-layers have. The page shows those as recorded traces. */
-export const NOT_LIVE = ["Product", "Difference", "Staged", "Sublayer", "Stage", "Read", "Counts",
-  "PairedCounts", "MixtureKind", "MixtureTokens", "NaturalParameters"];
+export const NOT_LIVE = ["Perceptron", "Product", "Difference", "Staged", "Sublayer", "Stage",
+  "Read", "Counts", "PairedCounts", "MixtureKind", "MixtureTokens", "NaturalParameters"];
 
 /** The names of all parts that this interpreter runs. */
 export const LIVE = [
@@ -145,9 +145,9 @@ function* headProblems(recipe, slot, head, missing) {
     yield [slot, `it uses ${names.join(", ")}, which these tokens do not have; use lifted tokens`];
   }
   const activation = forwardOf(head.activation);
-  const negative = head.score.part === "Euclidean" || subspacesOf(head.key).has("affinity");
-  if (activation.part === "Linear" && negative) {
-    yield [slot, "linear attention on negative scores favours far keys; use soft-max"];
+  const apart = isSeparated(head) || subspacesOf(head.key).has("affinity");
+  if (activation.part === "Linear" && apart) {
+    yield [slot, "linear attention cannot keep clusters apart; use soft-max"];
   }
   if (activation.part === "Gumbel" && !SLOTS.includes(slot)) {
     yield [slot, "only the first head of a slot can draw noise; use another activation"];
