@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import lloydformer as lf
 from lloydformer.algorithms import Mixture, MixtureState
 from lloydformer.estimators import Clusterer
+from lloydformer.plans.mixture import Components
 
 KINDS = ("full", "tied", "diag", "spherical")
 
@@ -328,6 +329,26 @@ def test_without_regularisation_a_collapse_is_an_error():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_start_that_collapses_is_dropped_if_another_does_not(monkeypatch):
+    """Two pairs of equal rows and a cloud: some starts give a pair a component of its own."""
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(60, 2)), np.full((2, 2), 9.0)])
+    bad, good = rows[[0, -1]], rows[[0, 1]]
+    starts = iter([bad, good])
+    module = "lloydformer.estimators.mixture.draw_start"
+
+    def draw(fit, k, method, rng):
+        means = torch.tensor(next(starts)) - fit.session.layout.origin
+        return Components.around(fit.plan.kind, means, 0.5)
+
+    monkeypatch.setattr(module, draw)
+    model = lf.GaussianMixture(2, reg_covar=0, n_init=2, max_iter=5, tol=1.0)
+    with pytest.warns(ConvergenceWarning, match="1 of 2 starts were dropped"):
+        model.fit(rows)
+    assert np.isfinite(model.covariances_).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_component_without_points_is_reported():
     rows = blobs(k=1, n=50)[0]
     start = given_start(rows, "spherical", k=2)
@@ -386,8 +407,10 @@ def test_other_families_find_their_components(family):
     rows, own = counts(family)
     model = FAMILIES[family](3, random_state=0, n_init=3).fit(rows)
     assert adjusted_rand_score(model.labels_, own) > 0.9
-    thin = FAMILIES[family](3, random_state=0, n_init=3).fit(sparse.csr_matrix(rows))
-    np.testing.assert_allclose(thin.means_, model.means_, atol=1e-9)
+    options = {"n_components": 3, "means_init": (rows[:3] + rows.mean(axis=0)) / 2}
+    thin = FAMILIES[family](**options, random_state=0).fit(sparse.csr_matrix(rows))
+    thick = FAMILIES[family](**options, random_state=0).fit(rows)
+    np.testing.assert_allclose(thin.means_, thick.means_, atol=1e-9)
     assert model.score(rows) == pytest.approx(model.score_samples(rows).mean())
     drawn, _ = model.sample(5000)
     assert model.score(drawn) == pytest.approx(model.score(rows), abs=0.3)

@@ -792,12 +792,17 @@ class MixtureModel(Presented, DensityMixin, Saved):
 AnyClusterer = Clusterer | MixtureModel
 
 
-def check_shape(name: str, values: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raise `ValueError`, in scikit-learn's words, unless values have this shape."""
+def check_shape(
+    name: str, values: np.ndarray, shape: tuple[int, ...], called: str | None = None
+) -> None:
+    """Raise `ValueError`, in scikit-learn's words, unless values have this shape.
+
+    called: the name of the values in these words, if it is another.
+    """
     if values.shape != shape:
         raise ValueError(
-            f"{name}_init: The parameter '{name}' should have the shape of {shape}, but got "
-            f"{values.shape}"
+            f"{name}_init: The parameter '{called or name}' should have the shape of {shape}, but "
+            f"got {values.shape}"
         )
 
 
@@ -978,7 +983,7 @@ class GaussianMixture(MixtureModel):
         precisions = check_array(
             self.precisions_init, dtype=np.float64, ensure_2d=False, allow_nd=kind == "full"
         )
-        check_shape("precisions", precisions, covariance_shape(kind, k, d))
+        check_shape("precisions", precisions, covariance_shape(kind, k, d), f"{kind} precision")
         if kind in ("diag", "spherical"):
             if (precisions <= 0).any():
                 raise ValueError(f"precisions_init: '{kind} precision' should be positive")

@@ -7,11 +7,13 @@ from time import perf_counter
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.mixture import (
     Components,
+    IllDefinedError,
     LabelSums,
     MixturePlan,
     MixtureStatistics,
@@ -24,6 +26,7 @@ from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import Callback, FitContext, Progress
 from lloydformer.solving.seeding import kmeans_plusplus, random_rows
+from lloydformer.solving.user_warnings import warn_user
 
 # Start of the components of other families than Gaussian: each gets this many rows of the overall
 # mean. A probability or rate of 0 would stay 0 in every iteration, whatever the other rows say.
@@ -120,9 +123,15 @@ def solve_mixture(
         The best outcome; the best so far after Ctrl-C, None if there is none yet.
     KeyboardInterrupt or None
         The interrupt, which the caller raises again once it has kept the outcome.
+
+    Raises
+    ------
+    IllDefinedError
+        If a covariance becomes singular in every start. Starts where that happens are dropped.
     """
     best: MixtureOutcome | None = None
     outcome: MixtureOutcome | None = None
+    collapsed, number = list[IllDefinedError](), -1
 
     def better() -> MixtureOutcome | None:
         return outcome if best is None or (outcome and outcome.bound > best.bound) else best
@@ -130,11 +139,23 @@ def solve_mixture(
     try:
         for number, start in enumerate(starts):
             outcome = None
-            for outcome in fit.improve(start, number, bound):  # noqa: B007  read by `better`
-                pass
+            try:
+                for outcome in fit.improve(start, number, bound):  # noqa: B007  read by `better`
+                    pass
+            except IllDefinedError as error:
+                collapsed.append(error)
+                continue
             best = better()
     except KeyboardInterrupt as stop:
         return better(), stop
+    if collapsed and best is None:
+        raise collapsed[0]
+    if collapsed:
+        warn_user(
+            f"{len(collapsed)} of {number + 1} starts were dropped, because a covariance matrix "
+            "became singular. A larger reg_covar prevents that.",
+            ConvergenceWarning,
+        )
     return best, None
 
 
