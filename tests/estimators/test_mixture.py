@@ -328,6 +328,29 @@ def test_without_regularisation_a_collapse_is_an_error():
         lf.GaussianMixture(2, reg_covar=0, random_state=0).fit(DEGENERATE["duplicates"])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_effort_never_lowers_the_likelihood(kind):
+    rows = blobs(n=600, k=8, spread=4.0, seed=1)[0]
+    options = {"n_components": 8, "covariance_type": kind, "random_state": 1, "max_iter": 300}
+    low, medium, high = (
+        lf.GaussianMixture(**options, effort=effort).fit(rows) for effort in ("low", "medium", 4)
+    )
+    assert low.lower_bound_ <= medium.lower_bound_ <= high.lower_bound_
+    again = lf.GaussianMixture(**options, effort="high").fit(rows)
+    assert np.array_equal(again.means_, high.means_)
+    assert high.lower_bound_ > low.lower_bound_ or kind == "tied"
+
+
+def test_effort_leaves_an_optimum_of_k_means_starts():
+    """Lines so long that k-means cuts them across: EM from its clusters does not recover."""
+    rng = np.random.default_rng(0)
+    own = np.arange(600) % 3
+    rows = rng.normal(size=(600, 2)) * [10.0, 0.5] + own[:, None] * [0.0, 5.0]
+    assert adjusted_rand_score(lf.GaussianMixture(3, random_state=0).fit(rows).labels_, own) < 0.1
+    model = lf.GaussianMixture(3, effort="high", random_state=0).fit(rows)
+    assert adjusted_rand_score(model.labels_, own) == 1.0
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_start_that_collapses_is_dropped_if_another_does_not(monkeypatch):
     """Two pairs of equal rows and a cloud: some starts give a pair a component of its own."""
@@ -371,6 +394,7 @@ WRONG = {
     "precisions": ({"precisions_init": -np.ones((2, 3, 3))}, "symmetric, positive-definite"),
     "shape of precisions": ({"precisions_init": np.ones((3, 3))}, "should have the shape of"),
     "kind": ({"covariance_type": "round"}, "The 'covariance_type' parameter"),
+    "effort": ({"effort": "huge"}, "The 'effort' parameter"),
     "init": ({"init_params": "best"}, "The 'init_params' parameter"),
 }
 

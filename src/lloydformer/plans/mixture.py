@@ -395,9 +395,9 @@ class MixtureSums(SumFold):
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
         rows, counts, components = block.rows, _counts(block), self.components
         if isinstance(rows, SparseRows):
-            statistic = components.statistic(rows.double())
-            shares, likelihood = _share(components.compare_by_products(statistic), counts)
-            return *sum_products(shares, statistic, components), likelihood
+            lifted = components.statistic(rows.double())
+            shares, likelihood = _share(components.compare_by_products(lifted), counts)
+            return *sum_products(shares, lifted, components), likelihood
         assert isinstance(rows, DenseRows)
         wide = components.kind.covariance == "full" and components.means.shape[1] >= WIDE
         width = 2 * components.means.shape[1] if wide else components.width
@@ -409,7 +409,7 @@ class MixtureSums(SumFold):
             by_products, dtype = components.choose_way(part.points)
             # float32 rows stay so where that is precise enough: it takes half of the time
             part = part if dtype == part.points.dtype else part.double()
-            statistic = None
+            statistic: Tensor | SparseRows | None = None
             if by_products:
                 if dtype not in buffers:
                     buffers[dtype] = part.points.new_empty(width, min(size, block.size))
