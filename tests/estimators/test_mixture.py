@@ -465,3 +465,12 @@ def test_lines_while_it_runs(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Initialization 0"
     assert lines[1].startswith("  Iteration 1, lower bound -")
+
+
+def test_a_mixture_can_be_described_and_drawn():
+    pytest.importorskip("matplotlib")
+    rows = blobs()[0]
+    model = lf.GaussianMixture(3, random_state=0).fit(rows)
+    assert "3 clusters" in str(model.describe(rows))
+    assert model.plot(rows, kind="map").axes
+    assert "<table" in model._repr_html_()

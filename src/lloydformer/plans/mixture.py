@@ -238,8 +238,8 @@ class Components:
     def statistic(self, rows: Rows, buffer: Tensor | None = None) -> Tensor | SparseRows:
         """Return the sufficient statistic of rows: columns, and squares or products of columns.
 
-        Of dense rows as a tensor (s, m), in the first columns of the buffer if there is one; of
-        sparse rows as such.
+        Dense rows give a tensor (s, m), in the first columns of the buffer if there is one; sparse
+        rows stay sparse.
         """
         kind = self.kind
         lifts = kind.family == "gaussian" and kind.covariance != "tied"

@@ -1,6 +1,6 @@
 """Relocations of a mixture: split all components, merge pairs, keep what is better.
 
-EM moves components little by little, so that two of them may share one group of rows for ever while
+EM moves components little by little, so that two of them may share one group of rows forever while
 another component covers two groups. A round makes two of every component, lets a few iterations of
 EM sort them out, and merges pairs until there are k again; EM follows. The pairs are chosen by an
 upper bound of the loss (Runnalls, "Kullback-Leibler approach to Gaussian mixture reduction", 2007),
