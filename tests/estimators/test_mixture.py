@@ -471,6 +471,6 @@ def test_a_mixture_can_be_described_and_drawn():
     pytest.importorskip("matplotlib")
     rows = blobs()[0]
     model = lf.GaussianMixture(3, random_state=0).fit(rows)
-    assert "3 clusters" in str(model.describe(rows))
+    assert "3 groups" in str(model.describe(rows))
     assert model.plot(rows, kind="map").axes
     assert "<table" in model._repr_html_()
