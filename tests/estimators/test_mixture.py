@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import lloydformer as lf
 from lloydformer.algorithms import Mixture, MixtureState
 from lloydformer.estimators import Clusterer
+from lloydformer.plans.mixture import Components
 
 KINDS = ("full", "tied", "diag", "spherical")
 
@@ -327,6 +328,49 @@ def test_without_regularisation_a_collapse_is_an_error():
         lf.GaussianMixture(2, reg_covar=0, random_state=0).fit(DEGENERATE["duplicates"])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_effort_never_lowers_the_likelihood(kind):
+    rows = blobs(n=600, k=8, spread=4.0, seed=1)[0]
+    options = {"n_components": 8, "covariance_type": kind, "random_state": 1, "max_iter": 300}
+    low, medium, high = (
+        lf.GaussianMixture(**options, effort=effort).fit(rows) for effort in ("low", "medium", 4)
+    )
+    assert low.lower_bound_ <= medium.lower_bound_ <= high.lower_bound_
+    again = lf.GaussianMixture(**options, effort="high").fit(rows)
+    assert np.array_equal(again.means_, high.means_)
+    assert high.lower_bound_ > low.lower_bound_ or kind == "tied"
+
+
+def test_effort_leaves_an_optimum_of_k_means_starts():
+    """Lines so long that k-means cuts them across: EM from its clusters does not recover."""
+    rng = np.random.default_rng(0)
+    own = np.arange(600) % 3
+    rows = rng.normal(size=(600, 2)) * [10.0, 0.5] + own[:, None] * [0.0, 5.0]
+    assert adjusted_rand_score(lf.GaussianMixture(3, random_state=0).fit(rows).labels_, own) < 0.1
+    model = lf.GaussianMixture(3, effort="high", random_state=0).fit(rows)
+    assert adjusted_rand_score(model.labels_, own) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_start_that_collapses_is_dropped_if_another_does_not(monkeypatch):
+    """Two pairs of equal rows and a cloud: some starts give a pair a component of its own."""
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(size=(60, 2)), np.full((2, 2), 9.0)])
+    bad, good = rows[[0, -1]], rows[[0, 1]]
+    starts = iter([bad, good])
+    module = "lloydformer.estimators.mixture.draw_start"
+
+    def draw(fit, k, method, rng):
+        means = torch.tensor(next(starts)) - fit.session.layout.origin
+        return Components.around(fit.plan.kind, means, 0.5)
+
+    monkeypatch.setattr(module, draw)
+    model = lf.GaussianMixture(2, reg_covar=0, n_init=2, max_iter=5, tol=1.0)
+    with pytest.warns(ConvergenceWarning, match="1 of 2 starts were dropped"):
+        model.fit(rows)
+    assert np.isfinite(model.covariances_).all()
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_component_without_points_is_reported():
     rows = blobs(k=1, n=50)[0]
@@ -350,6 +394,7 @@ WRONG = {
     "precisions": ({"precisions_init": -np.ones((2, 3, 3))}, "symmetric, positive-definite"),
     "shape of precisions": ({"precisions_init": np.ones((3, 3))}, "should have the shape of"),
     "kind": ({"covariance_type": "round"}, "The 'covariance_type' parameter"),
+    "effort": ({"effort": "huge"}, "The 'effort' parameter"),
     "init": ({"init_params": "best"}, "The 'init_params' parameter"),
 }
 
@@ -386,8 +431,10 @@ def test_other_families_find_their_components(family):
     rows, own = counts(family)
     model = FAMILIES[family](3, random_state=0, n_init=3).fit(rows)
     assert adjusted_rand_score(model.labels_, own) > 0.9
-    thin = FAMILIES[family](3, random_state=0, n_init=3).fit(sparse.csr_matrix(rows))
-    np.testing.assert_allclose(thin.means_, model.means_, atol=1e-9)
+    options = {"n_components": 3, "means_init": (rows[:3] + rows.mean(axis=0)) / 2}
+    thin = FAMILIES[family](**options, random_state=0).fit(sparse.csr_matrix(rows))
+    thick = FAMILIES[family](**options, random_state=0).fit(rows)
+    np.testing.assert_allclose(thin.means_, thick.means_, atol=1e-9)
     assert model.score(rows) == pytest.approx(model.score_samples(rows).mean())
     drawn, _ = model.sample(5000)
     assert model.score(drawn) == pytest.approx(model.score(rows), abs=0.3)
@@ -418,3 +465,12 @@ def test_lines_while_it_runs(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Initialization 0"
     assert lines[1].startswith("  Iteration 1, lower bound -")
+
+
+def test_a_mixture_can_be_described_and_drawn():
+    pytest.importorskip("matplotlib")
+    rows = blobs()[0]
+    model = lf.GaussianMixture(3, random_state=0).fit(rows)
+    assert "3 groups" in str(model.describe(rows))
+    assert model.plot(rows, kind="map").axes
+    assert "<table" in model._repr_html_()

@@ -266,7 +266,7 @@ def test_products_and_differences_agree(kind):
     given = components(state, MixtureKind(kind))
     dense = DenseRows(torch.tensor(rows), None)
     statistic = given.statistic(dense)
-    joint = given.compare_by_products(statistic, dense)
+    joint = given.compare_by_products(statistic)
     torch.testing.assert_close(joint, given.compare_by_differences(dense.points))
     shares = joint.softmax(dim=1)
     ways = sum_products(shares, statistic, given), sum_differences(shares, dense.points, given)
@@ -288,11 +288,46 @@ def test_narrow_components_far_apart_keep_their_digits(kind):
     np.testing.assert_allclose(new.covariances, as_theirs(true.covariances, kind), atol=tolerance)
 
 
-def test_rows_in_float32_stay_so_where_that_is_precise_enough():
+def test_the_way_depends_on_rounding_and_width():
     rows, state = problem(n=200)
+    single, both = torch.tensor(rows, dtype=torch.float32), torch.float64
     given = components(state, MixtureKind("full"))
-    single = torch.tensor(rows, dtype=torch.float32)
-    assert given.allows(single)
-    assert not given.allows(1e3 * single)
-    narrow = replace(state, covariances=1e-12 * state.covariances)
-    assert not components(narrow, MixtureKind("full")).allows(torch.tensor(rows))
+    assert given.choose_way(single) == (True, torch.float32)
+    assert given.choose_way(30 * single) == (True, both)
+    assert given.choose_way(1e6 * torch.tensor(rows)) == (False, both)
+    wide = Components.around(MixtureKind("full"), torch.zeros(2, 64).double())
+    assert wide.choose_way(torch.ones(3, 64)) == (False, torch.float32)
+    assert wide.choose_way(1e4 * torch.ones(3, 64)) == (False, both)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_pairs_that_are_left_out_change_nothing(kind):
+    """Responsibilities of far components are 0 to rounding, and sums by differences skip them."""
+    rng = np.random.default_rng(2)
+    points = torch.tensor(rng.normal(0, 1, (300, 3)) + (np.arange(300) % 3)[:, None] * 40.0)
+    given = Components.around(MixtureKind(kind), points[:3].clone())
+    shares = given.compare_by_differences(points).softmax(dim=1)
+    assert (shares < 1e-20).double().mean() > 0.6
+    found = sum_differences(shares, points, given)
+    away = points[:, None] - given.means  # (n, k, d)
+    torch.testing.assert_close(found.sums, (shares[:, :, None] * away).sum(dim=0))
+    squares = torch.einsum("nk,nkp,nkq->kpq", shares, away, away)
+    diagonal = squares.diagonal(dim1=1, dim2=2)
+    expected = {"full": squares, "diag": diagonal, "spherical": diagonal.sum(dim=1)}[kind]
+    torch.testing.assert_close(found.squares, expected)
+
+
+def test_wide_rows_in_float32_are_those_of_float64():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(0, 1, (500, 70)) + (np.arange(500) % 2)[:, None] * 3.0
+    given = Components.around(MixtureKind("full"), torch.tensor(rows[:2]))
+    plan, found = MixturePlan(regularisation=1e-2), []
+    for dtype in (torch.float64, torch.float32):
+        data = TensorBlocks(
+            torch.tensor(rows, dtype=dtype), None, 128, torch.zeros(70, dtype=dtype)
+        )
+        with ENGINES["chunked"](1).open(data) as session:
+            found.append(plan.improve(session, given, plan.measure(session)))
+    (double, one), (single, two) = found
+    assert one == pytest.approx(two, rel=1e-6)
+    torch.testing.assert_close(single.covariances, double.covariances, atol=1e-4, rtol=1e-4)

@@ -31,6 +31,7 @@ from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import (
     Interval,
     StrOptions,
+    WholeNumbers,
     checked_fit,
     find_invalid_parameter,
 )
@@ -45,6 +46,7 @@ from lloydformer.plans.mixture import (
     MixturePlan,
     log_factorials,
 )
+from lloydformer.solving.mixture_search import PATIENCE
 from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, draw_start, solve_mixture
 from lloydformer.solving.run import Progress
 from lloydformer.solving.user_warnings import warn_user
@@ -194,6 +196,11 @@ class MixtureModel(Presented, DensityMixin, Saved):
     def _accepts_sparse(self) -> bool:
         return True
 
+    @property
+    def _patience(self) -> int:
+        """Relocations in a row without gain after which a fit ends; 0: none is tried."""
+        return 0
+
     def _recipe(self) -> Recipe:
         """Return the recipe that this estimator runs."""
         return recipes.mixture(family=self._family)  # type: ignore[arg-type]
@@ -281,11 +288,11 @@ class MixtureModel(Presented, DensityMixin, Saved):
         with choose(self.engine, blocks).open(blocks) as session:
             plan = self._plan()
             totals, limits = plan.measure(session), (int(self.max_iter), float(self.tol))
-            fit = MixtureFit(plan, session, totals, *limits, self._progress())
+            fit = MixtureFit(plan, session, totals, *limits, self._progress(), self._patience)
             starts, bound = self._starts(fit, given, rng), -math.inf
             if continued:
                 starts, bound = iter([self._components(layout)]), self.lower_bound_
-            outcome, stop = solve_mixture(fit, starts, bound)
+            outcome, stop = solve_mixture(fit, starts, rng, bound)
             if outcome is None:  # Ctrl-C came before the first start was made
                 assert stop is not None
                 raise stop
@@ -792,12 +799,17 @@ class MixtureModel(Presented, DensityMixin, Saved):
 AnyClusterer = Clusterer | MixtureModel
 
 
-def check_shape(name: str, values: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raise `ValueError`, in scikit-learn's words, unless values have this shape."""
+def check_shape(
+    name: str, values: np.ndarray, shape: tuple[int, ...], called: str | None = None
+) -> None:
+    """Raise `ValueError`, in scikit-learn's words, unless values have this shape.
+
+    called: the name of the values in these words, if it is another.
+    """
     if values.shape != shape:
         raise ValueError(
-            f"{name}_init: The parameter '{name}' should have the shape of {shape}, but got "
-            f"{values.shape}"
+            f"{name}_init: The parameter '{called or name}' should have the shape of {shape}, but "
+            f"got {values.shape}"
         )
 
 
@@ -840,6 +852,11 @@ class GaussianMixture(MixtureModel):
         Means of the start. None: by `init_params`.
     precisions_init : array-like, default=None
         Inverse covariances of the start, in the shape of `precisions_`. None: by `init_params`.
+    effort : {"low", "medium", "high"} or int, default="low"
+        Search for a better optimum after the best start. A round splits all components, lets EM
+        sort the halves out, merges the pairs that cost least until there are k again, and runs EM;
+        it is kept if the likelihood rises. The search ends after 0, 2 or 4 rounds in a row without
+        gain, or after this number. `lower_bound_` is never below that of "low".
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device are bit-identical, for any number of threads.
@@ -919,6 +936,7 @@ class GaussianMixture(MixtureModel):
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "reg_covar": [Interval(Real, 0.0, None, closed="left")],
         "precisions_init": ["array-like", None],
+        "effort": [StrOptions(set(PATIENCE)), WholeNumbers(0, 2**31 - 1)],
     }
     _required = MixtureModel._required | {"covariances_", "precisions_", "precisions_cholesky_"}
 
@@ -935,6 +953,7 @@ class GaussianMixture(MixtureModel):
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
+        effort: str | int | Any = "low",
         random_state: Any = None,
         warm_start: bool | Any = False,
         verbose: int | Any = 0,
@@ -953,6 +972,7 @@ class GaussianMixture(MixtureModel):
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
+        self.effort = effort
         self.random_state = random_state
         self.warm_start = warm_start
         self.verbose = verbose
@@ -960,6 +980,10 @@ class GaussianMixture(MixtureModel):
         self.engine = engine
         self.device = device
         self.callback = callback
+
+    @property
+    def _patience(self) -> int:
+        return PATIENCE[self.effort] if isinstance(self.effort, str) else int(self.effort)
 
     def _recipe(self) -> Recipe:
         kind: Any = self.covariance_type  # has been checked
@@ -978,7 +1002,7 @@ class GaussianMixture(MixtureModel):
         precisions = check_array(
             self.precisions_init, dtype=np.float64, ensure_2d=False, allow_nd=kind == "full"
         )
-        check_shape("precisions", precisions, covariance_shape(kind, k, d))
+        check_shape("precisions", precisions, covariance_shape(kind, k, d), f"{kind} precision")
         if kind in ("diag", "spherical"):
             if (precisions <= 0).any():
                 raise ValueError(f"precisions_init: '{kind} precision' should be positive")

@@ -5,8 +5,8 @@ are a `Components`; `MixturePlan.improve` is one iteration.
 
 As in the circuit, scores are products of statistics and natural parameters, and sums are products
 of responsibilities and statistics: two matrix products for a block. They lose digits where a
-component is much narrower than its distance from the origin (`Components.allows`); such blocks are
-compared and summed by differences from each mean.
+component is much narrower than its distance from the origin; such blocks are compared and summed by
+differences from each mean (`Components.choose_way`).
 """
 
 import math
@@ -30,13 +30,19 @@ from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, wei
 # matters has been rounded to 0.
 FAINT = 1e-280
 LOG_TINY = math.log(TINY)
-# Largest bound of the rounding error of a logarithm of a density for which products are taken. In
-# float64, iterations are then right to about 1e-10; in float32, where errors of single rows are
-# averaged, lower bounds to about 1e-6.
+# Largest bounds of the rounding error of the logarithm of a density. In float64, iterations are
+# then right to about 1e-10; in float32, where errors of rows are averaged, lower bounds to 1e-6.
 MOST_ROUNDING = {torch.float64: 1e-10, torch.float32: 1e-3}
 # Numbers of the statistics of rows that are processed together: 2 MB in float64, so that they stay
 # in the cache of a core or near it. But parts get no shorter than 64 rows.
 STATISTICS, FEWEST_ROWS = 1 << 18, 64
+# Full covariances of so many columns are compared and summed by differences, whatever the rounding:
+# there are more products of columns than a cache holds (d 128: 655 ms by differences, 770 by
+# products, for 20,000 rows and 20 components in float64 on one core; d 32: 500 and 390).
+WIDE = 64
+# Responsibilities below this, relative to the largest of the component in a part, are left out of
+# sums by differences: those of all rows together are below the rounding of the sum.
+NEGLIGIBLE = 1e-20
 
 
 class IllDefinedError(ValueError):
@@ -130,13 +136,13 @@ class Components:
 
     @cached_property
     def natural(self) -> tuple[Tensor, Tensor]:
-        """The natural parameters: those of `statistic`, (s, k), and constants, (k,)."""
+        """The natural parameters: those of `statistic`, (k, s), and constants, (k,)."""
         means, factors, kind = self.means, self.factors, self.kind
         if kind.family != "gaussian":
             linear = means.clamp(min=TINY).log()
             if kind.family == "bernoulli":
                 linear = linear - (1 - means).clamp(min=TINY).log()
-            return linear.T.contiguous(), self.log_normalisers
+            return linear, self.log_normalisers
         if kind.covariance in ("full", "tied"):
             precisions = factors @ factors.mT
             linear = (precisions @ means.unsqueeze(-1)).squeeze(-1)
@@ -153,7 +159,7 @@ class Components:
             width = means.shape[1] if kind.covariance == "diag" else 1
             quadratic = (-0.5 * of_columns).expand(len(means), width)
         constants = self.log_normalisers - 0.5 * (linear * means).sum(dim=1)
-        return torch.cat([linear, quadratic], dim=1).T.contiguous(), constants
+        return torch.cat([linear, quadratic], dim=1), constants
 
     @cached_property
     def sharpness(self) -> float:
@@ -165,14 +171,24 @@ class Components:
             squares = squares.sum(dim=(-2, -1))
         return squares.max().item()
 
-    def allows(self, points: Tensor) -> bool:
-        """True if products of statistics are precise enough for these rows (m, d)."""
+    def choose_way(self, points: Tensor) -> tuple[bool, torch.dtype]:
+        """Return how rows (m, d) are compared: by products or by differences, in which precision.
+
+        Products of statistics lose the square of the digits that differences lose.
+        """
         if self.sharpness == 0:
-            return True
+            return True, points.dtype
         farthest = torch.linalg.vecdot(points, points).max().item()
         farthest = max(farthest, self.means.square().sum(dim=1).max().item())
-        eps = torch.finfo(points.dtype).eps
-        return eps * farthest * self.sharpness <= MOST_ROUNDING[points.dtype]
+        reach = farthest * self.sharpness  # of squared distances in units of the covariance
+        wide = self.kind.covariance == "full" and points.shape[1] >= WIDE
+        for dtype in dict.fromkeys((points.dtype, torch.float64)):
+            eps, most = torch.finfo(dtype).eps, MOST_ROUNDING[dtype]
+            if not wide and eps * reach <= most:
+                return True, dtype
+            if (wide or dtype == torch.float64) and eps * reach**0.5 <= 0.1 * most:
+                return False, dtype
+        return False, torch.float64
 
     def log_joint(self, rows: Rows) -> Tensor:
         r"""Return $\log \pi_j p_j(x_i)$, (m, k), in float64.
@@ -180,55 +196,74 @@ class Components:
         For Poisson components without $\log x!$, which is the same for all of them.
         """
         rows = rows.double()
-        if isinstance(rows, DenseRows) and not self.allows(rows.points):
+        if isinstance(rows, DenseRows) and not self.choose_way(rows.points)[0]:
             return self.compare_by_differences(rows.points)
-        return self.compare_by_products(self.statistic(rows), rows)
+        return self.compare_by_products(self.statistic(rows))
 
-    def compare_by_products(self, statistic: Rows, rows: Rows) -> Tensor:
-        """Return the same, as products of the statistics of the rows, in their precision."""
+    def compare_by_products(self, statistic: Tensor | SparseRows) -> Tensor:
+        """Return the same, as products of the statistics of rows, in their precision."""
         theta, constants = self.natural
-        own = statistic.points.dtype if isinstance(statistic, DenseRows) else torch.float64
-        joint = statistic.products(theta.to(own)).add_(constants.to(own))
+        if isinstance(statistic, SparseRows):
+            return statistic.products(theta.T).add_(constants)
+        # (k, m), whose rows are long: skinny products take half of the time so
+        theta, constants = theta.to(statistic.dtype), constants.to(statistic.dtype)
+        joint = torch.addmm(constants[:, None], theta, statistic)
         if self.kind.covariance == "tied":
-            white = rows.products(self.factors.to(own))
-            joint.sub_(torch.linalg.vecdot(white, white)[:, None], alpha=0.5)
-        return joint
+            white = self.factors.T.to(statistic.dtype) @ statistic
+            joint.sub_(white.square_().sum(dim=0), alpha=0.5)
+        return joint.T
 
     def compare_by_differences(self, points: Tensor) -> Tensor:
-        """Return the same for dense rows in float64, component by component."""
+        """Return the same for dense rows in their precision, component by component."""
         found = points.new_empty(len(points), len(self.means))
-        for j, mean in enumerate(self.means):
+        means, factors = self.means.to(points.dtype), self.factors.to(points.dtype)
+        for j, mean in enumerate(means):
             away = points - mean
             if self.kind.covariance in ("full", "tied"):
-                away = away @ (self.factors if self.factors.ndim == 2 else self.factors[j])
+                away = away @ (factors if factors.ndim == 2 else factors[j])
             else:
-                away *= self.factors if self.factors.ndim == 0 else self.factors[j]
+                away *= factors if factors.ndim == 0 else factors[j]
             found[:, j] = torch.linalg.vecdot(away, away)
-        return found.mul_(-0.5).add_(self.log_normalisers)
+        return found.mul_(-0.5).add_(self.log_normalisers.to(points.dtype))
 
-    def statistic(self, rows: Rows) -> Rows:
-        """Return rows of the sufficient statistic: columns, and squares or products of columns."""
+    @property
+    def width(self) -> int:
+        """The number of statistics of a row."""
+        d = self.means.shape[1]
+        if self.kind.family != "gaussian" or self.kind.covariance == "tied":
+            return d
+        own = {"full": d * (d + 1) // 2, "diag": d}
+        return d + own.get(str(self.kind.covariance), 1)
+
+    def statistic(self, rows: Rows, buffer: Tensor | None = None) -> Tensor | SparseRows:
+        """Return the sufficient statistic of rows: columns, and squares or products of columns.
+
+        Dense rows give a tensor (s, m), in the first columns of the buffer if there is one; sparse
+        rows stay sparse.
+        """
         kind = self.kind
-        if kind.family != "gaussian" or kind.covariance == "tied":
-            return rows
+        lifts = kind.family == "gaussian" and kind.covariance != "tied"
         if isinstance(rows, SparseRows):
-            return rows.beside(rows.squared() if kind.covariance == "diag" else None)
+            squared = rows.squared() if kind.covariance == "diag" else None
+            return rows.beside(squared) if lifts else rows
         assert isinstance(rows, DenseRows)
-        points = rows.points
-        m, d = points.shape
+        m, d = rows.points.shape
+        if buffer is None:
+            buffer = rows.points.new_empty(self.width, m)
+        found = buffer[:, :m]
+        columns = found[:d].copy_(rows.points.T)
+        if not lifts:
+            return found
         if kind.covariance == "diag":
-            return DenseRows(torch.cat([points, points.square()], dim=1), None)
-        if kind.covariance != "full":
-            squares = torch.linalg.vecdot(points, points)[:, None]
-            return DenseRows(torch.cat([points, squares], dim=1), None)
-        found = points.new_empty(m, d + d * (d + 1) // 2)
-        found[:, :d] = points
-        place = d
-        for p in range(d):  # the order of `torch.triu_indices`
-            width = d - p
-            torch.mul(points[:, p:], points[:, p, None], out=found[:, place : place + width])
-            place += width
-        return DenseRows(found, None)
+            torch.mul(columns, columns, out=found[d:])
+        elif kind.covariance == "full":
+            place = d
+            for p in range(d):  # the order of `torch.triu_indices`
+                torch.mul(columns[p:], columns[p], out=found[place : place + d - p])
+                place += d - p
+        else:
+            found[d] = torch.linalg.vecdot(rows.points, rows.points)
+        return found
 
     def select(self, which: Tensor) -> "Components":
         """Return some of the components."""
@@ -273,11 +308,16 @@ class MixtureStatistics(NamedTuple):
     squares: Tensor
 
 
-def sum_products(shares: Tensor, statistic: Rows, components: Components) -> MixtureStatistics:
+def sum_products(
+    shares: Tensor, statistic: Tensor | SparseRows, components: Components
+) -> MixtureStatistics:
     """Return the statistics for shares (m, k), by one product with those of the rows."""
     kind, means = components.kind, components.means
     masses, d = shares.sum(dim=0).double(), means.shape[1]
-    found = statistic.weighted_sums(shares).double()
+    if isinstance(statistic, SparseRows):
+        found = statistic.weighted_sums(shares)
+    else:
+        found = (shares.T @ statistic.T).double()
     sums, seconds = found[:, :d], found[:, d:]
     moved = sums - masses[:, None] * means
     squares = torch.zeros_like(masses)
@@ -298,15 +338,20 @@ def sum_products(shares: Tensor, statistic: Rows, components: Components) -> Mix
 
 
 def sum_differences(shares: Tensor, points: Tensor, components: Components) -> MixtureStatistics:
-    """Return the statistics for shares (m, k) in float64, component by component."""
+    """Return the statistics for shares (m, k) and rows of one precision, component by component."""
     means = components.means
     covariance = components.kind.covariance if components.kind.family == "gaussian" else None
-    masses, sums = shares.sum(dim=0), torch.empty_like(means)
+    masses, sums = shares.sum(dim=0).double(), torch.empty_like(means)
     own = {"full": (*means.shape, means.shape[1]), "diag": means.shape}
     squares = means.new_zeros(own.get(str(covariance), means.shape[:1]))
-    for j, mean in enumerate(means):
-        away = points - mean
-        weighted = away * shares[:, j, None]
+    counted = shares > NEGLIGIBLE * shares.amax(dim=0)
+    for j, mean in enumerate(means.to(points.dtype)):
+        share, rows = shares[:, j], points
+        used = counted[:, j].nonzero()[:, 0]
+        if len(used) < len(points) // 2:  # copying half of the rows costs as much as it saves
+            share, rows = share[used], points[used]
+        away = rows - mean
+        weighted = away * share[:, None]
         sums[j] = weighted.sum(dim=0)
         if covariance == "full":
             squares[j] = weighted.T @ away
@@ -348,41 +393,47 @@ class MixtureSums(SumFold):
     writes: ClassVar[Columns] = ()
 
     def map(self, block: PointBlock) -> tuple[Tensor, ...]:
-        rows, counts, d = block.rows, _counts(block), self.components.means.shape[1]
-        width = 2 * d if self.components.kind.covariance != "full" else d * (d + 3) // 2
-        size = max(FEWEST_ROWS, STATISTICS // width)
+        rows, counts, components = block.rows, _counts(block), self.components
         if isinstance(rows, SparseRows):
-            size = block.size
+            lifted = components.statistic(rows.double())
+            shares, likelihood = _share(components.compare_by_products(lifted), counts)
+            return *sum_products(shares, lifted, components), likelihood
+        assert isinstance(rows, DenseRows)
+        wide = components.kind.covariance == "full" and components.means.shape[1] >= WIDE
+        width = 2 * components.means.shape[1] if wide else components.width
+        size = max(FEWEST_ROWS, STATISTICS // width)
+        buffers = dict[torch.dtype, Tensor]()  # new memory for each part would cost more than sums
         found: tuple[Tensor, ...] | None = None
         for start in range(0, block.size, size):
-            stop = min(start + size, block.size)
-            part = None if counts is None else counts[start:stop]
-            sums = self._map_part(rows.part(start, stop), part)
-            found = sums if found is None else self.merge(found, sums)
-        assert found is not None
+            part = DenseRows(rows.points[start : start + size], None)
+            by_products, dtype = components.choose_way(part.points)
+            # float32 rows stay so where that is precise enough: it takes half of the time
+            part = part if dtype == part.points.dtype else part.double()
+            statistic: Tensor | SparseRows | None = None
+            if by_products:
+                if dtype not in buffers:
+                    buffers[dtype] = part.points.new_empty(width, min(size, block.size))
+                statistic = components.statistic(part, buffers[dtype])
+                joint = components.compare_by_products(statistic)
+            else:
+                joint = components.compare_by_differences(part.points)
+            own = None if counts is None else counts[start : start + size]
+            shares, likelihood = _share(joint, own)
+            if statistic is not None:
+                sums = sum_products(shares, statistic, components)
+            else:
+                sums = sum_differences(shares, part.points, components)
+            new = (*sums, likelihood)
+            found = new if found is None else self.merge(found, new)
+        assert found is not None, "a block has rows"
         return found
 
-    def _map_part(self, rows: Rows, counts: Tensor | None) -> tuple[Tensor, ...]:
-        components = self.components
-        if isinstance(rows, DenseRows):
-            # float32 rows stay so where that is precise enough; products take half of the time
-            rows = rows if components.allows(rows.points) else rows.double()
-            precise = components.allows(rows.points)
-            if not precise:
-                shares, likelihoods = responsibilities(
-                    components.compare_by_differences(rows.points)
-                )
-                likelihood = weighted_sum(likelihoods, counts)
-                shares = shares if counts is None else shares.mul_(counts[:, None])
-                return *sum_differences(shares, rows.points, components), likelihood
-        else:
-            rows = rows.double()
-        statistic = components.statistic(rows)
-        shares, likelihoods = responsibilities(components.compare_by_products(statistic, rows))
-        likelihood = weighted_sum(likelihoods, counts)
-        if counts is not None:
-            shares = shares.mul_(counts[:, None].to(shares.dtype))
-        return *sum_products(shares, statistic, components), likelihood
+
+def _share(joint: Tensor, counts: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return responsibilities times the weights of the rows, and the sum of w log p(x)."""
+    shares, likelihoods = responsibilities(joint)
+    likelihood = weighted_sum(likelihoods, counts)
+    return shares if counts is None else shares.mul_(counts[:, None].to(shares.dtype)), likelihood
 
 
 @dataclass(frozen=True)

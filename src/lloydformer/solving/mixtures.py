@@ -7,11 +7,13 @@ from time import perf_counter
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.mixture import (
     Components,
+    IllDefinedError,
     LabelSums,
     MixturePlan,
     MixtureStatistics,
@@ -21,9 +23,11 @@ from lloydformer.plans.mixture import (
 from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Restarts, solve
 from lloydformer.solving.iterations import PlanIterations
+from lloydformer.solving.mixture_search import GAIN, SORTING, merge_down, split
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import Callback, FitContext, Progress
 from lloydformer.solving.seeding import kmeans_plusplus, random_rows
+from lloydformer.solving.user_warnings import warn_user
 
 # Start of the components of other families than Gaussian: each gets this many rows of the overall
 # mean. A probability or rate of 0 would stay 0 in every iteration, whatever the other rows say.
@@ -72,6 +76,9 @@ class MixtureFit:
         A start ends when the lower bound changes by less than this.
     callback : callable or None
         Called after each iteration; `Progress.objective` is minus the lower bound.
+    patience : int
+        Relocations in a row without gain after which the search for a better optimum ends; 0: no
+        search.
     """
 
     plan: MixturePlan
@@ -80,6 +87,7 @@ class MixtureFit:
     max_iter: int
     tol: float
     callback: Callback | None = None
+    patience: int = 0
 
     def improve(
         self, start: Components, number: int, bound: float = -math.inf
@@ -106,12 +114,25 @@ class MixtureFit:
             if settled:
                 return
 
+    def relocate(
+        self, components: Components, rng: np.random.RandomState, *, longest: bool
+    ) -> Components:
+        """Return another start near these components: split, sorted out by EM, and merged."""
+        twice = split(components, rng, longest=longest)
+        for _ in range(SORTING):
+            twice, _ = self.plan.improve(self.session, twice, self.totals)
+        return merge_down(twice, len(components.means))
+
 
 def solve_mixture(
-    fit: MixtureFit, starts: Iterator[Components], bound: float = -math.inf
+    fit: MixtureFit,
+    starts: Iterator[Components],
+    rng: np.random.RandomState,
+    bound: float = -math.inf,
 ) -> tuple[MixtureOutcome | None, KeyboardInterrupt | None]:
-    """Run EM from each start, and return the outcome with the largest lower bound.
+    """Run EM from each start, relocate the best outcome, and return the best of all.
 
+    rng: draws the axes along which components are split.
     bound: the last lower bound of the fit that the only start continues.
 
     Returns
@@ -120,21 +141,52 @@ def solve_mixture(
         The best outcome; the best so far after Ctrl-C, None if there is none yet.
     KeyboardInterrupt or None
         The interrupt, which the caller raises again once it has kept the outcome.
+
+    Raises
+    ------
+    IllDefinedError
+        If a covariance becomes singular in every start. Starts where that happens are dropped.
     """
     best: MixtureOutcome | None = None
     outcome: MixtureOutcome | None = None
+    collapsed, number, n_starts = list[IllDefinedError](), -1, 0
 
     def better() -> MixtureOutcome | None:
         return outcome if best is None or (outcome and outcome.bound > best.bound) else best
 
     try:
         for number, start in enumerate(starts):
-            outcome = None
-            for outcome in fit.improve(start, number, bound):  # noqa: B007  read by `better`
-                pass
+            outcome, n_starts = None, number + 1
+            try:
+                for outcome in fit.improve(start, number, bound):  # noqa: B007  read by `better`
+                    pass
+            except IllDefinedError as error:
+                collapsed.append(error)
+                continue
             best = better()
+        failures = 0
+        while best is not None and failures < fit.patience:
+            outcome, number = None, number + 1
+            try:
+                moved = fit.relocate(best.components, rng, longest=failures == 0)
+                for outcome in fit.improve(moved, number):  # noqa: B007  read by `better`
+                    pass
+            except IllDefinedError:
+                outcome = None
+            if outcome is not None and outcome.bound > best.bound + max(fit.tol, GAIN):
+                best, failures = outcome, 0
+            else:
+                failures += 1
     except KeyboardInterrupt as stop:
         return better(), stop
+    if collapsed and best is None:
+        raise collapsed[0]
+    if collapsed:
+        warn_user(
+            f"{len(collapsed)} of {n_starts} starts were dropped, because a covariance matrix "
+            "became singular. A larger reg_covar prevents that.",
+            ConvergenceWarning,
+        )
     return best, None
 
 

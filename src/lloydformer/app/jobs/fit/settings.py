@@ -196,7 +196,7 @@ class FitSettings(TableSettings):
         None,
         metavar="NAME",
         help="relocating: low, medium, high, best or a number of recombinations; "
-        "medoids: quick, balanced or thorough.",
+        "mixture: low, medium or high; medoids: quick, balanced or thorough.",
     )
     time_limit: float | None = option(
         None, help="relocating: stop after this many seconds; seeding is completed first."
