@@ -61,7 +61,7 @@ class FlatLayer(ABC):
 
     @property
     def draws(self) -> bool:
-        """Whether a training step draws random numbers of its own."""
+        """True if a training step draws random numbers of its own."""
         return self.recipe.encoder_cross.dropout > 0
 
     @cached_property
@@ -119,7 +119,7 @@ class FlatLayer(ABC):
 class CircuitLayer(FlatLayer):
     """The layer of any recipe: circuits, one run after the other.
 
-    A plain version beside `StackedLayer`, for recipes with constructed weights, and for those with
+    A plain version of `StackedLayer`, for recipes with constructed weights, and for those with
     free ones that `lf.recipes.learned` does not make: other scores or activations, a norm, a
     network, noise. Tokens are embedded again before each step.
     """

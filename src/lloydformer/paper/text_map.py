@@ -74,7 +74,7 @@ def resolve(name: str) -> Any:
         for attribute in parts[end:]:
             found = getattr(found, attribute)
         return found
-    raise ImportError(f"name: found {name!r}, which is no module or object of the package")
+    raise ImportError(f"name: found {name!r}, which is not a module or object of the package")
 
 
 @cache

@@ -55,7 +55,7 @@ def reproduce(
     folder LLOYDFORMER_DATA, or from OpenML.
 
     --authors follows the authors' public code where it differs from the text, and writes
-    LABEL-authors.json and so on beside the others.
+    LABEL-authors.json and so on next to the others.
     """
     labels = (AUTHORS if authors else LABELS) if label == "all" else (label,)
     if authors and label not in ("all", *AUTHORS):

@@ -395,7 +395,7 @@ def finite_temperature(rng: Generator) -> Finding:
 
 @about("fig:numerical_validation")
 def authors_figure(rng: Generator) -> Finding:
-    """The run of fig:numerical_validation, made again from the authors' notebook."""
+    """The run of fig:numerical_validation, recomputed from the authors' notebook."""
     points, centers = figure.authors_problem()
     run = figure.run_as_authors(points, centers)
     found = figure.lloyd_difference(figure.run_lloyd(points, centers), run)
