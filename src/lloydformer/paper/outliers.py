@@ -91,7 +91,7 @@ def center_error(algorithm: Algorithm, points: ndarray, means: ndarray, outliers
 
 
 def measure_shares(count: int, seed: int) -> Record:
-    """Return the mean error of each method for each share of outliers, and that compared with Lloyd's.
+    """Return the mean error of each method for each share of outliers, and beyond that of Lloyd.
 
     weights: the mean weight of an outlier in its cluster, as a part of an inlier's, at VARIED.
     """
