@@ -156,7 +156,8 @@ def check_differences(worst, count):
 
 # one recipe, one layer and five problems: making a graph takes seconds
 FEW, QUICK = ["soft"], (1, 5)
-ALL = [*RECIPES]
+# Random weights move all centers together, and rounding decides the labels.
+ALL = [name for name in RECIPES if name != "learned"]
 
 
 def test_a_compiled_circuit_equals_the_circuit(tmp_path):

@@ -93,11 +93,18 @@ def test_an_odd_number_of_idle_heads_is_refused():
         lf.interp.disguise(compiled("lloyd"), extra_heads=3)
 
 
+@pytest.mark.skipif(find_spec("transformer_lens") is not None, reason="it is installed")
+def test_without_transformer_lens():
+    with pytest.raises(ValueError, match="TransformerLens is not installed"):
+        lf.interp.hooked(compiled("lloyd").model())
+
+
+@pytest.mark.long  # its import takes half a minute
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(
+    find_spec("transformer_lens") is None, reason='the extra "interp" is not installed'
+)
 def test_transformer_lens():
-    if find_spec("transformer_lens") is None:
-        with pytest.raises(ValueError, match="TransformerLens is not installed"):
-            lf.interp.hooked(compiled("lloyd").model())
-        pytest.skip('the extra "interp" is not installed')
     model = compiled("lloyd").model()
     points, centers = problem("lloyd", 0)
     lens = lf.interp.hooked(model)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
-    from transformer_lens.hook_points import HookedRootModule
+    from transformer_lens.HookedRootModule import HookedRootModule
 
 
 def hooked(model: nn.Module) -> "HookedRootModule":
@@ -44,7 +44,8 @@ def hooked(model: nn.Module) -> "HookedRootModule":
     ...     assert "blocks.0.attention.pattern" in lf.interp.hooked(model).hook_dict
     """
     try:
-        from transformer_lens.hook_points import HookedRootModule, HookPoint
+        from transformer_lens.hook_points import HookPoint
+        from transformer_lens.HookedRootModule import HookedRootModule
     except ImportError:
         raise ValueError(
             'model: TransformerLens is not installed: pip install "lloydformer[interp]"; ordinary '
