@@ -60,7 +60,7 @@ def test_what_is_measured_has_a_command():
 def test_a_wrong_name_is_noticed():
     with pytest.raises(AttributeError):
         resolve("lloydformer.recipes.loyd")
-    with pytest.raises(ImportError, match="is no module or object"):
+    with pytest.raises(ImportError, match="is not a module or object"):
         resolve("no.such.module")
 
 
