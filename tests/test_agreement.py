@@ -40,12 +40,16 @@ def drawn(name: str, ties: Ties, family: str, number: int, dtype=torch.float64) 
 def tolerance(trial: Trial) -> float:
     """Tolerance in spreads. It includes the rounding of centers far from the origin.
 
-    The lifted robust circuit with averaged ties needs k^2 times the separation. Its scores are
-    near 10^4, with a rounding error of 5e-4 each.
+    Robust circuits with dot products and averaged ties need k^2 times the separation. Their scores
+    are near 10^4, with a rounding error of 5e-4 each.
     """
     if trial.dtype == torch.float64:
         return 1e-9
-    wide = trial.recipe.name == "robust_lifted" and trial.recipe.ties == "average"
+    wide = trial.recipe.ties == "average" and trial.recipe.name in (
+        "robust_lifted",
+        "robust_dot",
+        "spherical_robust",
+    )
     largest = np.abs(trial.problem.points).max() / trial.problem.spread
     stored = torch.finfo(trial.dtype).eps * largest
     return float((1e-3 if wide else 2e-5) + stored)

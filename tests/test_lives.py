@@ -51,7 +51,8 @@ LIVES |= {
 def registered(known):
     """The estimator with the recipe's inverse temperature; its own default is found from data."""
     usual = inspect.signature(known.recipe).parameters.get("inverse_temperature")
-    return known.estimator(**({} if usual is None else {"inverse_temperature": usual.default}))
+    default = getattr(usual, "default", None)
+    return known.estimator(**({} if default is None else {"inverse_temperature": default}))
 
 
 ESTIMATORS = {

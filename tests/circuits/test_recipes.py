@@ -32,8 +32,9 @@ def test_a_recipe_has_the_name_of_its_function(make):
 def test_all_lists_every_recipe():
     assert sorted(lf.recipes.__all__) == sorted(
         [
-            *(m.__name__ for m in (*MAKERS, *lf.recipes.OF_PAIRS, *lf.recipes.CHANGES)),
-            *("lloyd_rectified", "table"),
+            *(m.__name__ for m in (*MAKERS, *lf.recipes.OF_PAIRS, *lf.recipes.OF_POINTS)),
+            *(m.__name__ for m in lf.recipes.CHANGES),
+            "table",
         ]
     )
 

@@ -57,8 +57,9 @@ def test_recipes_as_json(command):
 
 
 def test_every_public_recipe_is_known(command):
-    # They take a recipe, or the centers of two solutions.
-    changes = {make.__name__ for make in (*recipes.CHANGES, *recipes.OF_PAIRS)}
+    # They take a recipe, points, or the centers of two solutions.
+    others = (*recipes.CHANGES, *recipes.OF_POINTS, *recipes.OF_PAIRS)
+    changes = {make.__name__ for make in others}
     names = [name for name in recipes.__all__ if name != "table" and name not in changes]
     assert sorted(json.loads(command("recipes", "--json")[1])["rows"]) == sorted(names)
     for name in names:

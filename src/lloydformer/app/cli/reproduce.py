@@ -15,7 +15,7 @@ from lloydformer.app.cli.terminal import (
 )
 from lloydformer.app.options import Json, force_option, integer, seed_option
 from lloydformer.data.storage.atomic_files import check_writable
-from lloydformer.paper.artefact import AUTHORS, LABELS, Scope, load_artefact
+from lloydformer.paper.artefact import AUTHORS, BY_AUTHORS, LABELS, Scope, load_artefact
 
 if TYPE_CHECKING:
     from lloydformer.paper.verdict import Verdict
@@ -63,12 +63,13 @@ def reproduce(
             f"--authors: found the label {label!r}, which has no protocol of the authors' own; "
             f"leave it out, or pass one of {', '.join(AUTHORS)}"
         )
+    # Before torch is imported, so that a label that does not exist is refused at once.
+    wanted = [load_artefact(f"{name}{BY_AUTHORS}" if authors else name) for name in labels]
     from lloydformer.paper.reproduce import PAGE, count_pieces, reproduce_all, write_page
     from lloydformer.paper.verdict_tables import summarise, verdict_tables
     from lloydformer.plots.axes import require_matplotlib
 
     scope = Scope(full, trials, device, seed, authors)
-    wanted = [load_artefact(scope.name_of(name)) for name in labels]
     try:
         require_matplotlib()  # before minutes of work: every label draws pictures
     except ImportError as error:

@@ -81,6 +81,9 @@ MIXTURES: tuple[Callable[..., Recipe], ...] = (mixture,)
 NAMED: dict[str, Callable[..., AnyRecipe]]
 NAMED = {**MAKERS, **{make.__name__: make for make in MIXTURES}}
 
+# Makers of recipes for given points; commands leave these out.
+OF_POINTS: tuple[Callable[..., AnyRecipe], ...] = (lloyd_rectified,)
+
 # Functions that take a recipe and return another one.
 CHANGES: tuple[Callable[..., AnyRecipe], ...] = (
     softened,

@@ -118,7 +118,7 @@ def test_the_known_algorithm_has_the_parameters_of_the_recipe(recipe, expected):
 def test_an_algorithm_of_the_register_is_known(monkeypatch):
     from lloydformer.estimators import ALGORITHMS, RegisteredAlgorithm
 
-    recipe = lf.Recipe(**{**vars(recipes.lloyd()), "name": "mine"})
+    recipe = renamed(recipes.lloyd())
     entry = RegisteredAlgorithm("mine", lf.KMeans, lambda: recipe, algorithms.Lloyd, "")
     monkeypatch.setitem(ALGORITHMS, "mine", entry)
     assert known_algorithm(recipe) == algorithms.Lloyd()

@@ -181,7 +181,8 @@ def our_algorithms() -> list[Contender]:
             continue
         # The recipe's inverse temperature: to find one from the data is not part of an iteration.
         usual = signature(known.recipe).parameters.get("inverse_temperature")
-        settings = {} if usual is None else {"inverse_temperature": usual.default}
+        default = getattr(usual, "default", None)
+        settings = {} if default is None else {"inverse_temperature": default}
         make = partial(known.estimator, **settings)
         contenders.append(estimator_contender(known.estimator.__name__, "lloydformer", make))
     return contenders
