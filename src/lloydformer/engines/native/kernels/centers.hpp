@@ -120,6 +120,7 @@ struct PackedCenters {
     template <class Number>
     void leave_out_copies(const Number* centers, int stride) {
         for_labels = lowered;
+        if (k < 2) return;  // no copies; and memcpy may not have null for no center
         // Above all scores, and products of a score cannot bring it below them: |c|^2 is below
         // 2^-16 of the largest number, and so |2 x c| below 2^-7 of it.
         const T above = HUGE_SCORE<T> / 2;
