@@ -32,6 +32,7 @@ from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
 from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
+from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.matching import match_clusters, read_match_to, renumber
@@ -292,8 +293,9 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
                 count = labels.count_clusters(int(self.n_clusters))
             else:
                 seen = torch.zeros(int(self.n_clusters), dtype=torch.bool, device=labels.device)
-                for part in torch.split(labels, _CHUNK):
-                    seen[part.long()] = True
+                with one_core():  # where no thread can start, torch would end the process
+                    for part in torch.split(labels, _CHUNK):
+                        seen[part.long()] = True
                 count = int(seen.sum())
             message = self._describe_fewer_clusters(count)
             if message is not None:
