@@ -27,7 +27,7 @@ _MOST = 4
 
 @dataclass(frozen=True)
 class FoundSentinel:
-    """A number that may stand for a missing value.
+    """A number that probably marks missing values.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def choose_compact_dates(
 def find_sentinels(
     points: np.ndarray, missing: MissingValues, conversion: Conversion
 ) -> list[FoundSentinel]:
-    """Return numbers that may stand for missing values."""
+    """Return the numbers that probably mark missing values."""
     if conversion.keeps_sentinels or missing.least is None or missing.largest is None:
         return []
     kinds: dict[str, list[int]] = {"number": [], "date": []}

@@ -199,7 +199,7 @@ class Table:
         return indices
 
     def refuse_duplicates(self, wanted: Sequence[int], chosen: Sequence[str] = ()) -> None:
-        """Raise `ValueError` if a name stands for several wanted columns, or one is wanted twice.
+        """Raise `ValueError` if several wanted columns share a name, or a column is wanted twice.
 
         `chosen`: the columns as the user wrote them; those chosen by number are certain.
         """
