@@ -5,9 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lloydformer import algorithms
 from lloydformer.algorithms.lloyd import Lloyd
+from lloydformer.algorithms.robust import Medoids, Trimmed
 from lloydformer.circuits import recipes
-from lloydformer.paper.verify.compare import Deviation, compare_layers, layer_by_layer
+from lloydformer.paper.verify.compare import (
+    Deviation,
+    compare_layers,
+    free_running,
+    is_clear,
+    layer_by_layer,
+)
 from lloydformer.paper.verify.problems import draw
 from lloydformer.paper.verify.trials import Trial
 
@@ -45,3 +53,25 @@ def test_a_recipe_of_several_stages_is_refused(trial):
     staged = replace(trial, recipe=recipes.relocating(1, 1))
     with pytest.raises(TypeError, match="use free_running"):
         layer_by_layer(staged)
+
+
+def test_a_tie_that_rounding_decides_is_not_clear(trial):
+    """Half of two points, equally far from their mean: both are kept, or either of them."""
+    pair = np.array([[-0.1], [0.1]])
+    problem = replace(trial.problem, points=pair, centers=np.zeros((1, 1)))
+    for keep, clear in ((0.5, False), (1.0, True)):
+        tied = Trial(recipes.trimmed(keep=keep), Trimmed(keep=keep), problem, n_layers=1)
+        history = algorithms.run(tied.algorithm, pair, problem.centers, 1)
+        assert is_clear(tied, history, 0) is clear
+
+
+def test_centers_that_are_one_point_are_not_clear(trial):
+    """Rounding decides which of two equal medoids is nearest."""
+    start = np.repeat(trial.problem.points[:1], 2, axis=0)
+    met = replace(trial, algorithm=Medoids(), problem=replace(trial.problem, centers=start))
+    assert not is_clear(met, algorithms.run(met.algorithm, met.problem.points, start, 1), 0)
+
+
+def test_a_run_that_differs_where_all_is_clear_is_a_difference(trial):
+    other = replace(trial, algorithm=Undefined())
+    assert not free_running(other).within(1.0)

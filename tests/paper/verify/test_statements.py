@@ -47,9 +47,10 @@ def check(statement, seed):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 1], ids=["of the command", "another"])
 @pytest.mark.parametrize("number", range(len(THEOREMS)))
-def test_theorem_holds_on_all_problems(number):
-    check(THEOREMS[number], seed=1)
+def test_theorem_holds_on_all_problems(number, seed):
+    check(THEOREMS[number], seed)
 
 
 @pytest.mark.long

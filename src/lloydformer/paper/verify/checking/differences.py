@@ -18,11 +18,11 @@ from lloydformer.paper.verify.compare import (
     circuit_for,
     compare_layers,
     has_clear_cuts,
+    variation_of_layer,
 )
 from lloydformer.paper.verify.rounding import (
     are_exact,
     assignment_scores,
-    center_variation,
     margins,
     share_variation,
 )
@@ -147,7 +147,7 @@ def _add_layer(outcome: TrialOutcome, layer: ComparedLayer) -> TrialOutcome:
     away = np.abs(layer.found - layer.expected).max(axis=1) / trial.problem.spread
     far = ~(away <= TOLERANCE[trial.dtype])  # not >, so that a NaN is far
     if far.any() and found is None:
-        if away.max() <= _center_variation(trial, t, layer.start, layer.chosen, layer.sure):
+        if away.max() <= variation_of_layer(trial, t, layer.start, layer.chosen, layer.sure):
             return replace(outcome, undecided=outcome.undecided + 1)
         j = int(far.argmax())
         values = layer.expected[j], layer.found[j]
@@ -212,25 +212,6 @@ def _is_beyond_rounding(
         if isinstance(trial.recipe, Recipe) and not has_clear_cuts(trial, history, i):
             return False
         sure = np.ones(len(trial.problem.points), bool)
-        if away <= _center_variation(trial, i, history.centers[i], history.assignments[i], sure):
+        if away <= variation_of_layer(trial, i, history.centers[i], history.assignments[i], sure):
             return False
     return True
-
-
-def _center_variation(
-    trial: Trial, t: int, centers: ndarray, assignments: ndarray, sure: ndarray
-) -> float:
-    """Return how much rounding may change the new centers, in spreads.
-
-    Assignments that are not sure are given. Nothing changes if all scores are exact: ties are then
-    ties in every computation.
-    """
-    points, algorithm = trial.problem.points, trial.algorithm
-    if isinstance(trial.recipe, Recipe) and are_exact(algorithm, points, centers, trial.dtype):
-        return 0.0
-
-    def update(points: ndarray, centers: ndarray) -> ndarray:
-        shares = np.where(sure[:, None], algorithm.assign(points, centers), assignments)
-        return algorithm.place(points, algorithm.weigh(points, centers, shares, t))
-
-    return center_variation(update, trial.problem, centers, trial.dtype)
