@@ -114,4 +114,5 @@ def test_tables_and_pictures(result):
 
 
 def test_the_full_protocol_trains_first():
-    assert list(ARTEFACT.pieces(Scope(full=True)))[:2] == ["training", "normal"]
+    first = list(ARTEFACT.pieces(Scope(full=True)))[:3]
+    assert first == ["training", "training-printed", "normal"]

@@ -1,18 +1,22 @@
 """Training logs: those in the package are complete; new trainings run once and resume."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from lloydformer.circuits import recipes
 from lloydformer.learning.settings import Settings
 from lloydformer.learning.tasks import Tasks
 from lloydformer.learning.trainer import Trainer
 from lloydformer.paper import training_runs
-from lloydformer.paper.artefact import Scope
+from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.mix_res import measure
 from lloydformer.paper.tr_cvg_lambda import HIGH, LOW
 from lloydformer.paper.tr_cvg_vary import ALL
 from lloydformer.paper.training_curves import groups_of
 from lloydformer.paper.training_runs import (
+    PRINTED,
     PROPOSED,
     TRIALS,
     TrainingGroup,
@@ -31,10 +35,16 @@ def small(monkeypatch, tmp_path):
     """Very short trainings, saved in a folder of the test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
+    full_settings = TrainingGroup.settings.fget
+
     def settings(group: TrainingGroup) -> Settings:
-        tasks = Tasks(group.n_features, group.n_clusters, n_points=24)
-        return Settings(
-            tasks, codes=group.codes, n_steps=4, evaluate_every=2, batch_size=2, n_validation=2
+        return replace(
+            full_settings(group),
+            tasks=Tasks(group.n_features, group.n_clusters, n_points=24),
+            n_steps=4,
+            evaluate_every=2,
+            batch_size=2,
+            n_validation=2,
         )
 
     monkeypatch.setattr(TrainingGroup, "settings", property(settings))
@@ -63,6 +73,8 @@ def test_trials_selects_the_first_trials():
 def test_the_settings_are_the_papers():
     assert TrainingGroup(32, 10).settings == Settings()
     assert TrainingGroup(32, 10, None).settings == Settings(codes=None)
+    assert PRINTED.settings.recipe == recipes.learned(decoder="dot", bias=False)
+    assert replace(PRINTED.settings, decoder="euclidean", bias=True) == Settings()
 
 
 def test_a_training_runs_once_and_its_log_has_the_format_of_the_package(small, monkeypatch):
@@ -107,3 +119,22 @@ def test_the_full_protocol_uses_newly_trained_layers(small):
     weights = train_group(PROPOSED, scope, TRIALS).weights
     assert [torch.equal(one.weights[0], weights[n]) for n, one in enumerate(found)] == [True] * 3
     assert measure("normal", scope)["n_layers"] == 3
+
+
+def test_the_model_that_the_text_prints_stands_beside_that_of_the_runs(small):
+    scope = Scope(full=True, trials=2)
+    artefact = load_artefact("mix-res")
+    outputs = {name: piece() for name, piece in artefact.pieces(scope).items()}
+    assert outputs["training-printed"]["trained"] == "d32-k10-onehot-printed"
+    assert load_layers(scope, PRINTED)[0].weights.shape[1] == 12 * 42**2  # twelve maps, no bias
+    result = artefact.combine(outputs)
+    for family, row in result["rows"].items():
+        printed = result["curves"][family]["printed"]
+        assert len(printed["by_layer"]) == 3
+        assert row["printed"] == pytest.approx(sum(printed["by_layer"]) / 3, abs=1e-4)
+        assert row["printed"] != row["transformer"]
+    said = artefact.verdicts(result)[-1]
+    assert f"Normal {result['rows']['normal']['printed']:.3f}" in said.here
+    assert artefact.tables(result)[0].columns[-1] == "as the text prints it"
+    (picture,) = artefact.pictures(result)
+    assert [len(ax.lines) for ax in picture.figure.axes] == [3] * 5

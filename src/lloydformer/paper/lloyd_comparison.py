@@ -28,29 +28,47 @@ if TYPE_CHECKING:
 
 # Steps of fig:trf-train and fig:mix-res.
 N_STEPS = 20
-NAMES = {"lloyd": "Lloyd's algorithm", "transformer": "trained transformer"}
+# The lines of the figures; only a full scope has the model that eq:l2-trf-updates prints.
+NAMES = {
+    "lloyd": "Lloyd's algorithm",
+    "transformer": "trained transformer",
+    "printed": "trained transformer, as the text prints it",
+}
 # Candidates for each center in plain k-means++, as published. The paper's numbers fit it: from
 # greedy starts the order of both algorithms would turn (4.708 against 4.677, trf-train.json).
 PLAIN = 1
 
 
 def compare_with_lloyd(
-    batch: Batch, layers: list[Pretrained], scope: Scope
+    batch: Batch, layers: list[Pretrained], scope: Scope, printed: Sequence[Pretrained] = ()
 ) -> tuple[Comparison, Record]:
     """Run both from the centers of the batch; return the comparison and its summary as JSON.
 
+    printed: layers of the model that the text prints, which start from the same centers.
     won: the share of tasks on which the layer ends below Lloyd's algorithm.
     """
-    weights = torch.cat([layer.weights for layer in layers]).to(scope.device)
-    comparison = compare_on(batch, layers[0].layer, weights, N_STEPS, scope.seed)
+    comparison = _compare(batch, layers, scope)
     lower = comparison.by_layer[..., -1] < comparison.by_lloyd[..., -1]
-    return comparison, {
+    summary = {
         "n_tasks": comparison.n_tasks,
         "n_layers": len(layers),
         "lloyd": _summarise_steps(comparison.by_lloyd),
-        "transformer": _summarise_steps(comparison.by_layer),
+        "transformer": _summarise_layers(comparison),
         "won": rounded_mean(lower),
     }
+    if printed:
+        summary["printed"] = _summarise_layers(_compare(batch, printed, scope))
+    return comparison, summary
+
+
+def _compare(batch: Batch, layers: Sequence[Pretrained], scope: Scope) -> Comparison:
+    weights = torch.cat([layer.weights for layer in layers]).to(scope.device)
+    return compare_on(batch, layers[0].layer, weights, N_STEPS, scope.seed)
+
+
+def _summarise_layers(comparison: Comparison) -> Record:
+    by_layer = [round(v, 5) for v in comparison.transformer[:, -1].tolist()]
+    return {**_summarise_steps(comparison.by_layer), "by_layer": by_layer}
 
 
 def _summarise_steps(logs: Float[Tensor, "r b s"]) -> Record:
@@ -118,9 +136,9 @@ def rounded_mean(values: Tensor) -> float:
 
 
 def final_row(summary: Record) -> Record:
-    """Return the mean log objectives: of the initial centers, and of both after the last step."""
-    lloyd, transformer = summary["lloyd"]["mean"], summary["transformer"]["mean"]
-    return {"initial": lloyd[0], "lloyd": lloyd[-1], "transformer": transformer[-1]}
+    """Return the mean log objectives: of the initial centers, and of NAMES after the last step."""
+    last = {who: summary[who]["mean"][-1] for who in NAMES if who in summary}
+    return {"initial": summary["lloyd"]["mean"][0], **last}
 
 
 def greedy_candidates(n_clusters: int) -> int:
@@ -177,7 +195,7 @@ def best_of_starts(batches: list[Batch], n_steps: int, seed: int) -> Float[Tenso
 
 
 def draw_comparison(curves: Mapping[str, Record], share_y: bool = False) -> "Figure":
-    """Return a figure with a panel for each title: the objective of both over the steps.
+    """Return a figure with a panel for each title: the objectives over the steps.
 
     Lines are means, ribbons go from minimum to maximum. share_y: one vertical axis for all.
     """
@@ -187,6 +205,8 @@ def draw_comparison(curves: Mapping[str, Record], share_y: bool = False) -> "Fig
     axes: Sequence[Axes] = figure.subplots(1, len(curves), sharey=share_y)
     for ax, (title, summary) in zip(axes, curves.items(), strict=True):
         for number, (who, name) in enumerate(NAMES.items()):
+            if who not in summary:
+                continue
             mean, low, high = (summary[who][key] for key in ("mean", "low", "high"))
             ribbon(range(len(mean)), mean, low, high, ax, name, number, dashed=number > 0)
         ax.locator_params(axis="x", integer=True)

@@ -10,6 +10,7 @@ from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.lloyd_comparison import (
     N_STEPS,
+    NAMES,
     best_of_starts,
     compare_with_lloyd,
     draw_comparison,
@@ -21,7 +22,13 @@ from lloydformer.paper.lloyd_comparison import (
     start_plusplus,
 )
 from lloydformer.paper.paper_numbers import paper_row, rows_beside_paper
-from lloydformer.paper.training_runs import load_layers, training_pieces
+from lloydformer.paper.training_runs import (
+    PRINTED,
+    PROPOSED,
+    load_layers,
+    load_printed_layers,
+    training_pieces,
+)
 from lloydformer.paper.verdict import (
     Answer,
     Verdict,
@@ -55,7 +62,8 @@ N_STARTS = 10
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return a piece for each family; a full scope trains first."""
     families: dict[str, Piece] = {family: partial(measure, family, scope) for family in FAMILIES}
-    return training_pieces(scope) | families
+    groups = {"training": PROPOSED, "training-printed": PRINTED}
+    return training_pieces(scope, groups) | families
 
 
 def measure(family: str, scope: Scope) -> Record:
@@ -63,7 +71,7 @@ def measure(family: str, scope: Scope) -> Record:
     layers = load_layers(scope)
     n_tasks = scope.count(quick=100, full=320)  # 320 are the paper's
     batch = draw_unseen(layers[0].settings.tasks, family, n_tasks, scope.seed, scope.device)
-    comparison, summary = compare_with_lloyd(batch, layers, scope)
+    comparison, summary = compare_with_lloyd(batch, layers, scope, load_printed_layers(scope))
     # a row of centers for each layer, with the same points
     polished = Batch(batch.points, comparison.centers.to(batch.points))
     candidates = greedy_candidates(batch.centers.shape[2])
@@ -89,7 +97,7 @@ def combine(outputs: Mapping[str, Record]) -> Record:
             for family, one in families.items()
         },
         "curves": {
-            family: {who: one[who] for who in ("lloyd", "transformer")}
+            family: {who: one[who] for who in NAMES if who in one}
             for family, one in families.items()
         },
         "n_tasks": families["normal"]["n_tasks"],
@@ -125,7 +133,24 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             "mix-res.minimum",
             f"{N_STEPS} more Lloyd steps lower the log objective by up to {gain:.2f}",
         ),
+        *_describe_printed(result),
     ]
+
+
+def _describe_printed(result: Record) -> list[Verdict]:
+    """Return what the model that the text prints reaches, where it was trained."""
+    rows = result["rows"]
+    if "printed" not in rows["normal"]:
+        return []
+    parts = []
+    for family in FAMILIES:
+        curve = result["curves"][family]["printed"]
+        layers = ", ".join(f"{value:.3f}" for value in curve["by_layer"])
+        parts.append(
+            f"{TITLES[family]} {rows[family]['printed']:.3f} ± {curve['error'][-1]:.3f} "
+            f"(by layer {layers}; the paper {paper_row(LABEL, family)['transformer']:.3f})"
+        )
+    return [beyond("mix-res.printed", "; ".join(parts))]
 
 
 def judge_families(result: Record) -> Verdict:
@@ -174,11 +199,15 @@ def tables(result: Record) -> Sequence[TextTable]:
     over = f"over {result['n_tasks']} tasks a family, d = 32, k = 10"
     ours = rows_beside_paper(LABEL, rows, {column: column for column in COLUMNS}, 4)
     shown = ("lloyd", "transformer", *BEYOND)
+    extra = {"as the text prints it": "printed"} if "printed" in rows["normal"] else {}
     return [
         TextTable(
             f"Mean log objective after {N_STEPS} steps {over} (in brackets the paper's)",
-            ["Family", "Initial objective", "Lloyd's", "k-means transformer"],
-            [[TITLES[family], *cells] for family, *cells in ours],
+            ["Family", "Initial objective", "Lloyd's", "k-means transformer", *extra],
+            [
+                [TITLES[family], *cells, *(f"{rows[family][key]:.4f}" for key in extra.values())]
+                for family, *cells in ours
+            ],
         ),
         TextTable(
             f"Beyond the paper's comparison: the same {over}",

@@ -26,21 +26,30 @@ TEMPERATURES = (1.0, 0.25, 0.14, 0.1)
 
 @dataclass(frozen=True)
 class TrainingGroup:
-    """Runs with the same d and k, with codes (d_emb = d + k) or without (d_emb = d)."""
+    """Runs with the same d and k, with codes (d_emb = d + k) or without (d_emb = d).
+
+    as_printed: the layer as the text prints it (eq:l2-trf-updates), which is not that of the
+    authors' runs.
+    """
 
     n_features: int
     n_clusters: int
     codes: str | None = "onehot"
+    as_printed: bool = False
 
     @property
     def name(self) -> str:
         """Also the stem of its log file."""
-        return f"d{self.n_features}-k{self.n_clusters}-{self.codes or 'none'}"
+        end = "-printed" if self.as_printed else ""
+        return f"d{self.n_features}-k{self.n_clusters}-{self.codes or 'none'}{end}"
 
     @property
     def settings(self) -> Settings:
         """The paper's protocol."""
-        return Settings(Tasks(self.n_features, self.n_clusters), codes=self.codes)
+        tasks = Tasks(self.n_features, self.n_clusters)
+        if self.as_printed:  # eq:l2-trf-updates: dot products in the decoder, matrices alone
+            return Settings(tasks, codes=self.codes, decoder="dot", bias=False)
+        return Settings(tasks, codes=self.codes)
 
     def runs(self, trials: int, seed: int) -> list[Run]:
         """Return a run for each temperature and trial; the trials differ by their seeds.
@@ -55,8 +64,10 @@ class TrainingGroup:
         ]
 
 
-# The groups whose layers several labels apply: the paper's embedding, and that without codes.
+# The groups whose layers several labels apply: the paper's embedding, that without codes, and the
+# model of the text.
 PROPOSED, ABLATION = TrainingGroup(32, 10), TrainingGroup(32, 10, codes=None)
+PRINTED = TrainingGroup(32, 10, as_printed=True)
 _ABLATION_WEIGHTS = Path(__file__).parent / "weights" / "d32-k10-ablation.json"
 # Number of newly trained layers over which the full protocol averages, chosen by hand: the authors
 # take the median of ten, but every layer is applied to all tasks of every label.
@@ -94,6 +105,11 @@ def train_layers(scope: Scope, group: TrainingGroup = PROPOSED) -> Record:
     """Train the layers of a group; return its name and the seeds."""
     seeds = [layer.run.seed for layer in load_layers(scope, group)]
     return {"trained": group.name, "seeds": seeds}
+
+
+def load_printed_layers(scope: Scope) -> list[Pretrained]:
+    """Return new layers of the model that the text prints; none unless the scope is full."""
+    return load_layers(scope, PRINTED) if scope.full else []
 
 
 def load_logs(group: TrainingGroup, scope: Scope) -> Record:

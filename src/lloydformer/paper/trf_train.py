@@ -10,7 +10,6 @@ from lloydformer.learning.tasks import Batch
 from lloydformer.paper.artefact import Picture, Piece, Record, Scope, TextTable
 from lloydformer.paper.lloyd_comparison import (
     N_STEPS,
-    NAMES,
     PLAIN,
     best_of_starts,
     compare_with_lloyd,
@@ -21,7 +20,14 @@ from lloydformer.paper.lloyd_comparison import (
     start_plusplus,
 )
 from lloydformer.paper.paper_numbers import paper_numbers
-from lloydformer.paper.training_runs import ABLATION, PROPOSED, load_layers, training_pieces
+from lloydformer.paper.training_runs import (
+    ABLATION,
+    PRINTED,
+    PROPOSED,
+    load_layers,
+    load_printed_layers,
+    training_pieces,
+)
 from lloydformer.paper.verdict import (
     Answer,
     Verdict,
@@ -58,7 +64,8 @@ N_STARTS = 20
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return four kinds of start and embedding, then the other sizes; a full scope trains first."""
-    training = training_pieces(scope, {"training": PROPOSED, "training-ablation": ABLATION})
+    groups = {"training": PROPOSED, "training-ablation": ABLATION, "training-printed": PRINTED}
+    training = training_pieces(scope, groups)
     panels: dict[str, Piece] = {name: partial(measure_panel, name, scope) for name in PANELS}
     return training | panels | {f"n{n}": partial(measure_size, n, scope) for n in SIZES}
 
@@ -71,7 +78,8 @@ def measure_panel(name: str, scope: Scope) -> Record:
     if name in ("plain", "greedy"):
         starts = start_plusplus(batch, PLAIN if name == "plain" else greedy, scope.seed)
     layers = load_layers(scope, ABLATION if name == "ablation" else PROPOSED)
-    summary = compare_with_lloyd(starts, layers, scope)[1]
+    printed = [] if name == "ablation" else load_printed_layers(scope)
+    summary = compare_with_lloyd(starts, layers, scope, printed)[1]
     if name == "greedy":
         seeds = range(scope.seed, scope.seed + N_STARTS)
         batches = [start_plusplus(batch, greedy, seed) for seed in seeds]
@@ -109,7 +117,7 @@ def combine(outputs: Mapping[str, Record]) -> Record:
 
 def _row(one: Record) -> Record:
     """Return means after the last step; error: upper bound of that of their difference."""
-    errors = [one[who]["error"][-1] for who in NAMES]
+    errors = [one[who]["error"][-1] for who in ("lloyd", "transformer")]
     return {
         **final_row(one),
         "won": one["won"],
@@ -172,7 +180,23 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             "Lloyd's algorithm from the best of 20 of these starts reaches "
             f"{greedy['best_of_20']:.3f}.",
         ),
+        *_describe_printed(result),
     ]
+
+
+def _describe_printed(result: Record) -> list[Verdict]:
+    """Return what the model that the text prints reaches, where it was trained."""
+    if "printed" not in result["rows"][RANDOM]:
+        return []
+    parts = []
+    for name in (RANDOM, PLUSPLUS, GREEDY):
+        row, curve = result["rows"][name], result["curves"][name]["printed"]
+        layers = ", ".join(f"{value:.3f}" for value in curve["by_layer"])
+        parts.append(
+            f"{name}: {row['printed']:.3f} ± {curve['error'][-1]:.3f} (by layer {layers}) against "
+            f"{row['transformer']:.3f} and {row['lloyd']:.3f} of Lloyd's"
+        )
+    return [beyond("trf-train.printed", "; ".join(parts))]
 
 
 def _number(result: Record, about: str, row: str, who: str) -> Verdict:
@@ -211,15 +235,18 @@ def tables(result: Record) -> Sequence[TextTable]:
     """Return one table: a row for each panel and for each number of points."""
     named = {name: row for name, row in result["rows"].items() if name != SIZES_ROW}
     named |= {f"n = {n}, random init": row for n, row in result["rows"][SIZES_ROW].items()}
+    keys, columns = ["initial", "lloyd", "transformer"], ["Initial", "Lloyd's", "Transformer"]
+    if "printed" in result["rows"][RANDOM]:
+        keys, columns = [*keys, "printed"], [*columns, "As the text prints it"]
     rows = []
     for name, row in named.items():
-        ends = [f"{row[key]:.3f}" for key in ("initial", "lloyd", "transformer")]
+        ends = [f"{row[key]:.3f}" if key in row else "" for key in keys]
         rows.append([name, str(row["n_tasks"]), *ends, f"{100 * row['won']:.0f} %"])
     return [
         TextTable(
             f"Mean log objective after {N_STEPS} steps, d = 32, k = 10, n = 512 unless stated "
             "otherwise",
-            ["Setting", "Tasks", "Initial", "Lloyd's", "Transformer", "Tasks that it wins"],
+            ["Setting", "Tasks", *columns, "Tasks that it wins"],
             rows,
         )
     ]
