@@ -79,7 +79,7 @@ int sweep(const std::vector<int>& ns, const std::vector<int>& ds, const std::vec
 template <class T, class Index>
 void strange_numbers() {
     for (int n : {1, 33, 700})
-        for (int d : {1, 3, 17, 801})
+        for (int d : {1, 3, 33, 801})
             for (int k : {1, 5, 40})
                 for (int number : {0, 4, 16}) {
                     if (k > n || (d == 801 && n > 33)) continue;
@@ -94,6 +94,7 @@ void strange_numbers() {
 
 int strange() {
     strange_numbers<float, int32_t>(), strange_numbers<double, int64_t>();
+    check_all_called<float>(), check_all_called<double>();
     std::puts("strange: nothing outside of the arrays");
     return 0;
 }

@@ -16,11 +16,14 @@ pytestmark = pytest.mark.skipif(
 )
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "support" / "starved.py"
-ESTIMATORS = (
+CENTERS = (
     "KMeans", "SoftKMeans", "SphericalKMeans", "TrimmedKMeans", "RobustKMeans", "KMedoids",
     "RelocatingKMeans",
 )  # fmt: skip
-"""LearnedKMeans is not among them: torch computes its network, with threads of its own."""
+ESTIMATORS = (
+    *CENTERS, "LearnedKMeans", "CircuitClusterer", "GaussianMixture", "BernoulliMixture",
+    "PoissonMixture",
+)  # fmt: skip
 ENGINES = ("native", "chunked")
 
 
@@ -56,9 +59,10 @@ def test_missing_threads_and_memory_end_in_a_result_or_an_exception(amount):
     pairs = [f"{estimator}:{engine}" for estimator in estimators for engine in ENGINES]
     space = range(20, 201, amount(60, 10))
     cases = [f"threads:{pair}" for pair in pairs]
+    cases += [f"wide:{estimator}:{engine}" for estimator in CENTERS for engine in ENGINES]
     cases += [f"memory:{extra}:{pair}" for extra in space for pair in pairs]
     cases += [f"pool:{extra}" for extra in (4, 20, 40, 70)] + ["failure"]
-    cases += [f"iterations:{estimator}" for estimator in ESTIMATORS]
+    cases += [f"iterations:{estimator}" for estimator in CENTERS]
     found = outcomes(*cases, timeout=amount(90, 900))
     check_results(found)
     for case, outcome in found.items():

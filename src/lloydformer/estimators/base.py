@@ -32,7 +32,7 @@ from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
 from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
-from lloydformer.engines.thread_pool import one_core
+from lloydformer.engines.thread_pool import callers_cores, map_on_single_cores, one_core
 from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.matching import match_clusters, read_match_to, renumber
@@ -258,6 +258,8 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
                 callback = print_line
             watched = callback is not None
+            if callback is not None:
+                callback = callers_cores()(callback)
             context = FitContext.create(
                 plan, session, self._rules(), watched=watched, deadline=deadline
             )
@@ -293,9 +295,8 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
                 count = labels.count_clusters(int(self.n_clusters))
             else:
                 seen = torch.zeros(int(self.n_clusters), dtype=torch.bool, device=labels.device)
-                with one_core():  # where no thread can start, torch would end the process
-                    for part in torch.split(labels, _CHUNK):
-                        seen[part.long()] = True
+                for part in torch.split(labels, _CHUNK):
+                    seen[part.long()] = True
                 count = int(seen.sum())
             message = self._describe_fewer_clusters(count)
             if message is not None:
@@ -337,6 +338,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         exact = layout.to_exact_units(fitted)
         return placed.clone(memory_format=torch.contiguous_format), exact.contiguous()
 
+    @one_core()
     def _assign(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
         """Return labels and inertia of other data, by the last assignment of a fit."""
         source = self._read(X, sample_weight, reset=False)
@@ -466,13 +468,17 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         # |x - c|^2 = 2 - 2 cos for rows of length 1
         return squares / 2 if self._cosine_distances else squares.sqrt_()
 
+    @one_core()
     def _map_leaves(self, X: Any, function: Callable[[Rows, Tensor, Tensor], Tensor]) -> Any:
         """Call a function of rows (m, d) and both of `_centers` on each leaf of X."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
-        leaves = leaf_ranges(blocks.layout)
-        parts = [function(blocks.read(*leaf), *centers) for leaf in leaves]
+
+        def map_leaf(leaf: tuple[int, int]) -> Tensor:
+            return function(blocks.read(*leaf), *centers)
+
+        parts = map_on_single_cores(map_leaf, leaf_ranges(blocks.layout), blocks.layout.device)
         return source.to_input_kind(torch.cat(parts))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -609,6 +615,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """
         return self._directions
 
+    @one_core()
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the distance of each row to the center of its cluster.
 

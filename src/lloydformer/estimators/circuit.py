@@ -14,6 +14,7 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import leaf_ranges
 from lloydformer.data.shard import Shard
+from lloydformer.engines.thread_pool import callers_cores
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
 from lloydformer.estimators.parameter_checks import checked_fit
@@ -327,10 +328,9 @@ class LiteralRun:
         self.done = self.can_finish = False  # no centers before the layers have run
 
     def advance(self, recorder: HistoryRecorder) -> None:
-        points = self.how.points
-        trace = self.how.circuit(
-            points, self.centers.to(points.dtype), self.fit.rules.max_iter, seed=self.seed
-        )
+        points, centers = self.how.points, self.centers.to(self.how.points.dtype)
+        with callers_cores():  # its n x n attention takes all the time of the fit
+            trace = self.how.circuit(points, centers, self.fit.rules.max_iter, seed=self.seed)
         # One objective more than shifts: that of the last centers, which `finish` computes as the
         # estimator of the recipe does.
         shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2)).tolist()

@@ -27,6 +27,7 @@ from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines import choose
 from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import PartitionedBlocks
+from lloydformer.engines.thread_pool import callers_cores, map_on_single_cores, one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import (
     Interval,
@@ -308,9 +309,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
     def _progress(self) -> Callable[[Progress], None] | None:
         """Return the callback, which also prints a line now and then if `verbose` is set."""
         if not self.verbose:
-            return self.callback
+            return None if self.callback is None else callers_cores()(self.callback)
         every = int(self.verbose_interval)
 
+        @callers_cores()
         def show(progress: Progress) -> None:
             if progress.iteration == 0:
                 print(f"Initialization {progress.start}")
@@ -649,6 +651,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         mean, weight = self._total_likelihood(X, sample_weight)
         return -2 * mean * weight + 2 * self._n_parameters()
 
+    @one_core()
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the Euclidean distance of each row to the mean of its component.
 
@@ -743,6 +746,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         k, d = int(self.n_components), int(self.n_features_in_)
         return k * d + k - 1
 
+    @one_core()
     def _total_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         """Return the mean log-likelihood of a row, and the sum of the weights."""
         check_is_fitted(self)
@@ -754,6 +758,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
             mean = (likelihood - totals.log_factorials) / totals.weight
             return mean.item(), totals.weight.item() * blocks.layout.weight_unit
 
+    @one_core()
     def _map_rows(
         self, X: Any, function: Callable[[Tensor, Rows], Tensor], dtype: torch.dtype | None = None
     ) -> Any:
@@ -762,13 +767,17 @@ class MixtureModel(Presented, DensityMixin, Saved):
         source = self._read(X, reset=False)
         blocks = source.blocks
         assert not isinstance(blocks, PartitionedBlocks)
-        layout, parts = blocks.layout, list[Tensor]()
-        components = self._components(layout)
-        for start, stop in leaf_ranges(layout):
-            for first in range(start, stop, layout.part):
-                rows = blocks.read(first, min(first + layout.part, stop)).double()
+        layout, components = blocks.layout, self._components(blocks.layout)
+
+        def map_leaf(leaf: tuple[int, int]) -> Tensor:
+            parts = list[Tensor]()
+            for first in range(*leaf, layout.part):
+                rows = blocks.read(first, min(first + layout.part, leaf[1])).double()
                 found = function(components.log_joint(rows), rows)
                 parts.append(found.to(dtype or layout.dtype))
+            return torch.cat(parts)
+
+        parts = map_on_single_cores(map_leaf, leaf_ranges(layout), layout.device)
         return source.to_input_kind(torch.cat(parts))
 
     def _map_chunks(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:

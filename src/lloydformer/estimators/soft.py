@@ -10,7 +10,6 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
 from lloydformer.data.rows import Rows
 from lloydformer.engines.dask.chunks import is_collection
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.tempered import Tempered
 from lloydformer.numerics.clusters import log_shares
 from lloydformer.plans.session import Session
@@ -195,7 +194,6 @@ class SoftKMeans(Tempered):
     def _scale(self, session: Session, starts: list[Tensor]) -> float:
         return soft_scale(session, starts)
 
-    @one_core()  # `tril` starts threads for any size; where none can start, the process would end
     def _n_coinciding(self) -> int:
         """A point's shares in two such centers are nearly the same, wherever it is."""
         centers = to_tensor(self.cluster_centers_).double()

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.source import Source
@@ -178,8 +177,6 @@ class TrimmedKMeans(Clusterer):
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))
 
-    # On one core: OpenMP ends the process if it cannot start its threads for n labels.
-    @one_core()
     def _store(self, result: Result, source: Source, plan: Plan) -> None:
         super()._store(result, source, plan)
         self.outliers_ = source.rows_with(self.labels_, -1)
