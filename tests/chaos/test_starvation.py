@@ -48,7 +48,11 @@ def check_results(found: dict[str, str]) -> None:
     """Fits that came to a result came to the same one, whatever they ran with."""
     for estimator in ESTIMATORS:
         for engine in ENGINES:
-            fits = [o for case, o in found.items() if case.endswith(f":{estimator}:{engine}")]
+            fits = [
+                outcome
+                for case, outcome in found.items()
+                if case.endswith(f":{estimator}:{engine}") and not case.startswith("wide")
+            ]
             assert len({outcome for outcome in fits if outcome.startswith("result")}) <= 1, found
 
 
@@ -59,10 +63,12 @@ def test_missing_threads_and_memory_end_in_a_result_or_an_exception(amount):
     pairs = [f"{estimator}:{engine}" for estimator in estimators for engine in ENGINES]
     space = range(20, 201, amount(60, 10))
     cases = [f"threads:{pair}" for pair in pairs]
-    cases += [f"wide:{estimator}:{engine}" for estimator in CENTERS for engine in ENGINES]
     cases += [f"memory:{extra}:{pair}" for extra in space for pair in pairs]
     cases += [f"pool:{extra}" for extra in (4, 20, 40, 70)] + ["failure"]
     cases += [f"iterations:{estimator}" for estimator in CENTERS]
+    # Last, as they start threads too: a stack that is left over would let a pool above start one.
+    wide = CENTERS[: amount(1, len(CENTERS))]
+    cases += [f"wide:{estimator}:{engine}" for estimator in wide for engine in ENGINES]
     found = outcomes(*cases, timeout=amount(90, 900))
     check_results(found)
     for case, outcome in found.items():

@@ -90,10 +90,16 @@ def wide(estimator: str, engine: str) -> str:
     if estimator == "KMedoids":
         how["algorithm"] = "paper"  # the other searches have no centers
     model = getattr(lf, estimator)(600, init=points[:600], **how)
-    with no_threads():
+
+    def results() -> tuple[float, ...]:
         model.fit(points)
         found = model.inertia_, model.score(points), model.predict(points).sum()
-        return repr((*map(float, found), float(model.transform(points).sum())))
+        return *map(float, found), float(model.transform(points).sum())
+
+    with no_threads():
+        found = results()
+    assert found == results(), "other results with threads"
+    return repr(found)
 
 
 def limited(extra: str, estimator: str, engine: str) -> str:

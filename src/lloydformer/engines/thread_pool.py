@@ -13,7 +13,8 @@ import torch
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
-S, V = TypeVar("S"), TypeVar("V")
+S = TypeVar("S")
+V = TypeVar("V")
 
 # Bytes of addresses that a thread may take: its stack (8 MB), its heap (64 MB) and a reserve.
 _ADDRESS_SPACE = 128 << 20
