@@ -7,8 +7,9 @@ clusters, and real sets with classes from a folder of .npz files. Each is writte
 clustered by `lloydformer fit FILE` without any option, through its job in Python. The other ways
 get the rows with standardised columns; they try 1 or 2 to 20 clusters. Writes results/choose_k.json
 after each problem; what is there is not run again, and `--only default` runs one of the ways. The
-study takes about 15 minutes on one core. `--family tune --only default --output FILE` runs the
-problems that thresholds of the package are chosen on.
+study takes about 15 minutes on one core. `--peers FILE` takes the other ways from an earlier record
+of the same problems. `--family tune --only default --output FILE` runs the problems that thresholds
+of the package are chosen on.
 """
 
 import argparse
@@ -50,11 +51,12 @@ Found = dict[str, np.ndarray]
 
 
 def fit_default(problem: Problem, folder: Path) -> Found:
-    """Run `lloydformer fit FILE` without any option."""
+    """Run `lloydformer fit FILE` without any option that changes the clusters."""
     path = folder / "points.csv"
     header = ",".join(f"x{i + 1}" for i in range(problem.X.shape[1]))
     np.savetxt(path, problem.X, delimiter=",", header=header, comments="", fmt="%.9g")
-    job = FitJob(FitSettings(data=str(path)))
+    # The 999 of one real set is asked about otherwise; to the other ways it is a value, too.
+    job = FitJob(FitSettings(data=str(path), sentinels="keep"))
     return {"lloydformer fit": job.fit(*job.read()).assignment.clusters.numpy()}
 
 
@@ -243,6 +245,15 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
     atomic_write_text(path, f'{head[:-2]},\n "rows": {{\n{rows}\n }}\n}}\n')
 
 
+def read_peers(path: Path) -> dict[str, Any]:
+    """Return an earlier result without `lloydformer fit`, and where its other ways come from."""
+    earlier = json.loads(path.read_text(encoding="utf-8"))
+    for row in earlier["rows"].values():
+        row["ran"] = [name for name in row["ran"] if name != "default"]
+        row["found"].pop("lloydformer fit", None)
+    return {"rows": earlier["rows"], "provenance of peers": earlier["provenance"]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--real", type=Path, help="folder of .npz files with X and y")
@@ -250,6 +261,7 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=200)
     parser.add_argument("--noise", type=int, default=112)
     parser.add_argument("--only", default=",".join(CONTENDERS), help="ways to choose k")
+    parser.add_argument("--peers", type=Path, help="earlier record of the other ways")
     parser.add_argument("--output", type=Path, default=RESULTS / "choose_k.json")
     asked = parser.parse_args()
     result: dict[str, Any] = {"rows": {}}
@@ -259,6 +271,8 @@ def main() -> None:
         if result["provenance"]["commit"] != made["commit"] or result["family"] != asked.family:
             sys.exit(f"{asked.output}: is of another commit or family; remove it")
     else:
+        if asked.peers is not None:
+            result = read_peers(asked.peers)
         result |= {"provenance": made, "family": asked.family}
     rows = result["rows"]
     with tempfile.TemporaryDirectory() as folder:
