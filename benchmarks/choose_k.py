@@ -7,7 +7,7 @@ clusters, and real sets with classes from a folder of .npz files. Each is writte
 clustered by `lloydformer fit FILE` without any option, through its job in Python. The other ways
 get the rows with standardised columns; they try 1 or 2 to 20 clusters. Writes results/choose_k.json
 after each problem; what is there is not run again, and `--only default` runs one of the ways. The
-study takes about 15 minutes on one core. `--peers FILE` takes the other ways from an earlier record
+study takes about 15 minutes on one core. `--keep-peers` keeps the other ways of an earlier record
 of the same problems. `--family tune --only default --output FILE` runs the problems that thresholds
 of the package are chosen on.
 """
@@ -245,13 +245,12 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
     atomic_write_text(path, f'{head[:-2]},\n "rows": {{\n{rows}\n }}\n}}\n')
 
 
-def read_peers(path: Path) -> dict[str, Any]:
+def leave_out_default(earlier: dict[str, Any]) -> dict[str, Any]:
     """Return an earlier result without `lloydformer fit`, and where its other ways come from."""
-    earlier = json.loads(path.read_text(encoding="utf-8"))
     for row in earlier["rows"].values():
         row["ran"] = [name for name in row["ran"] if name != "default"]
         row["found"].pop("lloydformer fit", None)
-    return {"rows": earlier["rows"], "provenance of peers": earlier["provenance"]}
+    return {"rows": earlier["rows"], "peers": earlier.get("peers", earlier["provenance"])}
 
 
 def main() -> None:
@@ -261,18 +260,19 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=200)
     parser.add_argument("--noise", type=int, default=112)
     parser.add_argument("--only", default=",".join(CONTENDERS), help="ways to choose k")
-    parser.add_argument("--peers", type=Path, help="earlier record of the other ways")
+    parser.add_argument("--keep-peers", action="store_true", help="run `lloydformer fit` alone")
     parser.add_argument("--output", type=Path, default=RESULTS / "choose_k.json")
     asked = parser.parse_args()
     result: dict[str, Any] = {"rows": {}}
     made = provenance("scikit-learn")
-    if asked.output.exists():
-        result = json.loads(asked.output.read_text(encoding="utf-8"))
+    earlier = json.loads(asked.output.read_text(encoding="utf-8")) if asked.output.exists() else {}
+    if asked.keep_peers and earlier and earlier["provenance"]["commit"] != made["commit"]:
+        result = leave_out_default(earlier) | {"provenance": made, "family": asked.family}
+    elif earlier:
+        result = earlier
         if result["provenance"]["commit"] != made["commit"] or result["family"] != asked.family:
             sys.exit(f"{asked.output}: is of another commit or family; remove it")
     else:
-        if asked.peers is not None:
-            result = read_peers(asked.peers)
         result |= {"provenance": made, "family": asked.family}
     rows = result["rows"]
     with tempfile.TemporaryDirectory() as folder:
