@@ -15,6 +15,7 @@ from lloydformer.data.column_choice import (
     SURVEYED,
     adapt_notations,
     add_notations,
+    choose_by_name,
     choose_columns,
 )
 from lloydformer.data.column_scales import Scale
@@ -408,7 +409,12 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
         conversion, more, converted = choose_columns(table)
         notes += [f"{table.name}: {note}" for note in more]
     else:
-        conversion = conversion.fit_to_table(table)
+        chosen = table.options.columns
+        conversion = (
+            conversion.fit_to_table(table)
+            if chosen is None
+            else conversion.replace_columns(table, choose_by_name(table))
+        )
         conversion, converted = adapt_notations(table, conversion)
         keeps = conversion.keeps_sentinels or table.options.sentinels == "keep"
         conversion = replace(conversion, na_values=table.options.na_values, keeps_sentinels=keeps)

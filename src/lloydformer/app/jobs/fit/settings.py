@@ -361,7 +361,9 @@ class PredictSettings(TableSettings):
         None, flag="-o", metavar="FILE", help="Output file.  [default: NAME-labels.csv]"
     )
     columns: str | None = option(
-        None, metavar="a,b,c", help="Columns to use, if the data have no column names."
+        None,
+        metavar="a,b,c",
+        help="Columns in place of those of the fit, in their order, if the data have no names.",
     )
     id_column: str | None = option(
         None, metavar="NAME", help=f"{_ID_COLUMN}  [default: as in the fit]"
