@@ -4,7 +4,7 @@
 
 `time` is wall time with two threads, in turns with scikit-learn, on an idle machine: an iteration,
 `predict_proba` and `score_samples`, and the memory of a fit beyond its rows. `quality` and `bic`
-are CPU seconds of one thread; `quality` needs the folder of data sets that `LLOYDFORMER_DATA` names.
+are CPU seconds of one thread. `quality` needs the folder that `LLOYDFORMER_DATA` names, with sets.
 They print tables and write results/mixtures_time.json and so on, in five, six and three minutes.
 """
 
