@@ -1,4 +1,4 @@
-"""Writes tables of README.md, docs/speed.md and docs/choose-k.md, and charts, from the results."""
+"""Writes tables of README.md and of pages of docs/, and charts, from the results."""
 
 import json
 import re
@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
 README = HERE.parent / "README.md"
 CHOOSE_K = HERE.parent / "docs" / "choose-k.md"
+MIXTURES = HERE.parent / "docs" / "mixtures.md"
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
 # The packages that README compares, by their names in the results, and what their own documentation
@@ -174,10 +175,32 @@ def table_of_kinds(result: dict[str, Any]) -> str:
     return _join(table)
 
 
+def table_of_mixtures(result: dict[str, Any]) -> str:
+    """Return the times of mixtures and how many times as long scikit-learn takes."""
+    kinds = {"diag": "diagonal", "full": "full"}
+    table = [
+        ["rows", "covariances", "precision", "iteration", "`predict_proba`", "`score_samples`"],
+        ["---"] * 6,
+    ]
+    for row in result["rows"]:
+        times = (
+            f"{row['lloydformer'][what]:.3g} ms ({ratio:.1f})"
+            for what, ratio in row["ratios"].items()
+        )
+        size = f"{row['n']:,} x {row['d']}, k {row['k']}"
+        table.append([size, kinds[row["kind"]], row["dtype"], *times])
+    for dtype in ("float32", "float64"):
+        own = [row["ratios"] for row in result["rows"] if row["dtype"] == dtype]
+        means = (f"({geometric_mean(row[what] for row in own):.1f})" for what in own[0])
+        table.append(["geometric mean", "", dtype, *means])
+    return _join(table)
+
+
 # How a table is made, if it is not one of times, and the result that it is made of.
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "choose_k": ("choose_k", table_of_ways),
     "choose_k_kinds": ("choose_k", table_of_kinds),
+    "mixtures_time": ("mixtures_time", table_of_mixtures),
 }
 
 
@@ -202,7 +225,7 @@ def fill_tables(page: str, results: Path) -> str:
 
 
 if __name__ == "__main__":
-    for path in (README, PAGE, CHOOSE_K):
+    for path in (README, PAGE, CHOOSE_K, MIXTURES):
         atomic_write_text(path, fill_tables(path.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))

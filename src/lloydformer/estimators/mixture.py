@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from lloydformer.data.array_api import to_tensor
 from lloydformer.data.blocks import TensorBlocks, leaf_ranges
 from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import Layout
-from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines import choose
@@ -45,7 +44,7 @@ from lloydformer.plans.mixture import (
     Components,
     MixtureLabels,
     MixturePlan,
-    log_factorials,
+    MixtureRows,
 )
 from lloydformer.solving.mixture_search import PATIENCE
 from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, draw_start, solve_mixture
@@ -473,11 +472,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         """
         if is_collection(X):
             return self._map_chunks("predict", X, None, np.dtype(np.int32))
-
-        def labels(joint: Tensor, rows: Rows) -> Tensor:
-            return joint.argmax(dim=1)
-
-        return self._map_rows(X, labels, torch.int32)
+        return self._map_rows(X, "labels")
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each component, given the row.
@@ -508,11 +503,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         """
         if is_collection(X):
             return self._map_chunks("predict_proba", X, int(self.n_components))
-
-        def shares(joint: Tensor, rows: Rows) -> Tensor:
-            return joint.softmax(dim=1)
-
-        return self._map_rows(X, shares)
+        return self._map_rows(X, "shares")
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-likelihood of each row.
@@ -544,12 +535,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         """
         if is_collection(X):
             return self._map_chunks("score_samples", X, None)
-
-        def likelihoods(joint: Tensor, rows: Rows) -> Tensor:
-            found = joint.logsumexp(dim=1)
-            return found - log_factorials(rows) if self._family == "poisson" else found
-
-        return self._map_rows(X, likelihoods)
+        return self._map_rows(X, "likelihoods")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of a row.
@@ -759,26 +745,28 @@ class MixtureModel(Presented, DensityMixin, Saved):
             return mean.item(), totals.weight.item() * blocks.layout.weight_unit
 
     @one_core()
-    def _map_rows(
-        self, X: Any, function: Callable[[Tensor, Rows], Tensor], dtype: torch.dtype | None = None
-    ) -> Any:
-        """Call a function of log(weight * density), (m, k), and the rows, part by part."""
+    def _map_rows(self, X: Any, asked: Literal["shares", "likelihoods", "labels"]) -> Any:
+        """Return something of each row: by one call of a kernel, or part by part."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks = source.blocks
         assert not isinstance(blocks, PartitionedBlocks)
-        layout, components = blocks.layout, self._components(blocks.layout)
+        layout = blocks.layout
+        task = MixtureRows(self._components(layout), asked)
+        with choose(self.engine, blocks).open(blocks) as session:
+            found = session.run(task)
+        if found is None:
+            dtype = torch.int32 if asked == "labels" else layout.dtype
 
-        def map_leaf(leaf: tuple[int, int]) -> Tensor:
-            parts = list[Tensor]()
-            for first in range(*leaf, layout.part):
-                rows = blocks.read(first, min(first + layout.part, leaf[1])).double()
-                found = function(components.log_joint(rows), rows)
-                parts.append(found.to(dtype or layout.dtype))
-            return torch.cat(parts)
+            def map_leaf(leaf: tuple[int, int]) -> Tensor:
+                parts = (
+                    task.compute(blocks.read(first, min(first + layout.part, leaf[1])))
+                    for first in range(*leaf, layout.part)
+                )
+                return torch.cat([part.to(dtype) for part in parts])
 
-        parts = map_on_single_cores(map_leaf, leaf_ranges(layout), layout.device)
-        return source.to_input_kind(torch.cat(parts))
+            found = torch.cat(map_on_single_cores(map_leaf, leaf_ranges(layout), layout.device))
+        return source.to_input_kind(found)
 
     def _map_chunks(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
         """Call a method on each block of a dask collection; a dask array in the chunks of X."""
