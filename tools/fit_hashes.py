@@ -119,8 +119,8 @@ def variants() -> dict[str, Callable[..., Any]]:
         "relocating-2": lambda k, **p: lf.RelocatingKMeans(k, n_init=2, rest=2, patience=2, **p),
         "relocating-medium": lambda k, **p: lf.RelocatingKMeans(k, effort="medium", **p),
         "relocating-6": lambda k, **p: lf.RelocatingKMeans(k, effort=6, n_init=2, **p),
-        "learned": lambda k, **p: lf.LearnedKMeans(k, polish=10, **p),
-        "learned-2": lambda k, **p: lf.LearnedKMeans(k, n_init=2, polish=0, **p),
+        "learned": lambda k, **p: lf.LearnedKMeans(k, max_iter=10, **p),
+        "learned-2": lambda k, **p: lf.LearnedKMeans(k, n_init=2, max_iter=0, **p),
         "circuit": lambda k, **p: lf.CircuitClusterer(k, recipe=lf.recipes.lloyd_dot(), **p),
     }
 

@@ -59,7 +59,7 @@ FITS = {
     "medoids, weights": lambda: lf.KMedoids(K, metric="manhattan", max_iter=4, **ROWS),
     "medoids, paper": lambda: lf.KMedoids(K, algorithm="paper", max_iter=3, **ROWS),
     "relocating": lambda: lf.RelocatingKMeans(K, max_iter=30, tol=0.03, **ROWS),
-    "learned": lambda: lf.LearnedKMeans(K, n_steps=2, polish=2, **ROWS),
+    "learned": lambda: lf.LearnedKMeans(K, n_steps=2, max_iter=2, **ROWS),
     "circuit": lambda: lf.CircuitClusterer(K, recipe=lf.recipes.lloyd(), max_iter=3, **ROWS),
 }
 

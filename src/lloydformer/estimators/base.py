@@ -56,7 +56,7 @@ from lloydformer.solving.early_stop import describe_early_stop
 from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import FitAlgorithm, FitContext, Progress
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # Chunk size of a pass over the labels; bounds temporary memory (labels are indices of 8 bytes).
 _CHUNK = 1 << 18
@@ -214,7 +214,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """
         # scikit-learn's `KMeans` warns of this. Here the name changes nothing: kernels decide on
         # bounds themselves.
-        if getattr(self, "algorithm", None) == "elkan" and self.n_clusters == 1:
+        if vars(self).get("algorithm") == "elkan" and self.n_clusters == 1:
             warn_user(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
                 RuntimeWarning,

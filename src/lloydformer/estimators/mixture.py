@@ -49,7 +49,7 @@ from lloydformer.plans.mixture import (
 from lloydformer.solving.mixture_search import PATIENCE
 from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, draw_start, solve_mixture
 from lloydformer.solving.run import Progress
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # A component whose responsibilities sum to fewer rows than this has no points. Chosen by hand: far
 # below any row, and far above what rounding leaves.

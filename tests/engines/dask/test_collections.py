@@ -55,7 +55,7 @@ def test_a_search_for_medoids_brings_few_rows_to_the_client(rows, client, monkey
 def test_learned_steps_and_mini_batches(rows, client):
     X = da.from_array(rows, chunks=9000)
     for make in (
-        lambda: lf.LearnedKMeans(30, random_state=3, n_steps=3, polish=2, init="k-means||"),
+        lambda: lf.LearnedKMeans(30, random_state=3, n_steps=3, max_iter=2, init="k-means||"),
         lambda: lf.KMeans(30, random_state=3, batch_size=500, max_iter=1),
     ):
         assert_same_bits(make().fit(rows), make().fit(X))
