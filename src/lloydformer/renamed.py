@@ -150,12 +150,12 @@ class RenamedParameters:
 
 
 @cache
-def old_names(kind: type[RenamedParameters]) -> tuple[Mapping[str, str], Words]:
+def old_names(kind: Any) -> tuple[Mapping[str, str], Words]:
     """Return the old names of a class that are not parameters, and the old words of all.
 
     A class of another package may still have an old name as a parameter of its own.
     """
-    own = kind._get_param_names()  # type: ignore[attr-defined]
+    own = kind._get_param_names()
     parameters = {old: new for old, new in kind._renamed_parameters.items() if old not in own}
     return parameters, kind._renamed_values
 

@@ -103,7 +103,7 @@ def test_masked_weights_and_centers_are_refused():
     for model, given, argument in (
         (lf.KMeans(2), {"sample_weight": hidden}, "sample_weight"),
         (lf.KMeans(2, init=centers), {}, "init"),
-        (lf.KMeans(2, match_to=centers), {}, "match_to"),
+        (lf.KMeans(2, reference_centers=centers), {}, "reference_centers"),
     ):
         with pytest.raises(ValueError, match=rf"^{argument}: found 1 masked value, the first"):
             model.fit(X, **given)

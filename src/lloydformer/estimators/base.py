@@ -35,7 +35,7 @@ from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters
-from lloydformer.estimators.matching import match_clusters, read_match_to, renumber
+from lloydformer.estimators.matching import match_clusters, read_reference_centers, renumber
 from lloydformer.estimators.one_pass import open_one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
@@ -144,9 +144,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         "device": [None, str, torch.device],
         "callback": [None, callable],
         "warm_start": ["boolean"],
-        "match_to": [None, "array-like", "sparse matrix", Tensor],
+        "reference_centers": [None, "array-like", "sparse matrix", Tensor],
         "checkpoint": [None, str, PathLike],
     }
+    _renamed_parameters: ClassVar[dict[str, str]] = {"match_to": "reference_centers"}
 
     def _recipe(self) -> Recipe:
         """Return the recipe that this estimator runs, with its parameters."""
@@ -231,8 +232,9 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             source = open_as_partition(self, source)
         blocks = source.blocks
         self._check_size(blocks)
-        given = getattr(self, "match_to", None)  # read now, so that errors come before the work
-        earlier = None if given is None else read_match_to(given, blocks.layout)
+        # Read now, so that errors come before the work.
+        given = getattr(self, "reference_centers", None)
+        earlier = None if given is None else read_reference_centers(given, blocks.layout)
         rng = source.generator(self.random_state)
         initial = InitialCenters(self, X, blocks.layout, rng)
         self._n_init = initial.n_restarts  # a name of scikit-learn

@@ -134,7 +134,7 @@ class KMedoids(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
@@ -180,9 +180,9 @@ class KMedoids(Clusterer):
 
     On a matrix of distances, given or computed by a callable, the work is done on the CPU. `init` is
     "k-means++", "random" or an array of row numbers; other strings draw as "k-means++" does.
-    `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `match_to` have no
-    effect. Ctrl-C keeps the best medoids so far. Distances must be so small that their sum over all
-    rows is finite.
+    `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `reference_centers`
+    have no effect. Ctrl-C keeps the best medoids so far. Distances must be so small that their sum
+    over all rows is finite.
 
     With algorithm="paper" the draws depend on the scale. If squared distances are far below 1, all
     rows of a cluster are about equally likely; if they are in the hundreds, a medoid never moves.
@@ -233,7 +233,7 @@ class KMedoids(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -252,7 +252,7 @@ class KMedoids(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     @property

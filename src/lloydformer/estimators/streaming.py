@@ -18,7 +18,7 @@ from lloydformer.engines.partitioned import PartitionedBlocks
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters, is_array
-from lloydformer.estimators.matching import match_clusters, read_match_to
+from lloydformer.estimators.matching import match_clusters, read_reference_centers
 from lloydformer.estimators.parameter_checks import Interval, checked_fit, make_generator
 from lloydformer.estimators.source import Source, View
 from lloydformer.plans.assign import NearestSums
@@ -124,9 +124,9 @@ class Streaming(Clusterer):
             if first:
                 initial = InitialCenters(self, X, layout, make_generator(self.random_state))
                 before = next(initial.generate(session))
-                given = getattr(self, "match_to", None)
+                given = getattr(self, "reference_centers", None)
                 if given is not None:
-                    order = match_clusters(before, read_match_to(given, layout))
+                    order = match_clusters(before, read_reference_centers(given, layout))
                     before = before[order.to(before.device)]
                 # Initial centers have no weight: the first batch alone determines the means.
                 counts = before.new_zeros(len(before))
