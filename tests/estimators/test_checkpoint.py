@@ -17,7 +17,7 @@ from lloydformer.estimators import ALGORITHMS, initial_centers
 from lloydformer.solving.checkpoint import _HEAD, CheckpointFile
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-OWN = {"medoids": {"algorithm": "paper"}, "soft": {"inverse_temperature": 0.5}}
+OWN = {"medoids": {"method": "paper"}, "soft": {"inverse_temperature": 0.5}}
 CASES = {name: (ALGORITHMS[name].estimator, OWN.get(name, {})) for name in ALGORITHMS} | {
     "starts": (lf.KMeans, {"n_init": 3}),
     "batches": (lf.KMeans, {"batch_size": 512}),

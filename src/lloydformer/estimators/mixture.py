@@ -852,11 +852,11 @@ class GaussianMixture(MixtureModel):
         Means of the start. None: by `init_params`.
     precisions_init : array-like, default=None
         Inverse covariances of the start, in the shape of `precisions_`. None: by `init_params`.
-    effort : {"low", "medium", "high"} or int, default="low"
+    effort : {"low", "medium", "high", "best"} or int, default="low"
         Search for a better optimum after the best start. A round splits all components, lets EM
         sort the halves out, merges the pairs that cost least until there are k again, and runs EM;
-        it is kept if the likelihood rises. The search ends after 0, 2 or 4 rounds in a row without
-        gain, or after this number. `lower_bound_` is never below that of "low".
+        it is kept if the likelihood rises. The search ends after 0, 2, 4 or 10 rounds in a row
+        without gain, or after this number. `lower_bound_` is never below that of "low".
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device are bit-identical, for any number of threads.

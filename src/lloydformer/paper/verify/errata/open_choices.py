@@ -163,7 +163,7 @@ def e_16_last_sample(rng: np.random.Generator) -> PrintedAndRepaired:
     worse, kept = [], []
     for seed in range(20):
         points = rng.normal(size=(300, 2))
-        model = KMedoids(8, algorithm="paper", init=points[:8], max_iter=20, random_state=seed)
+        model = KMedoids(8, method="paper", init=points[:8], max_iter=20, random_state=seed)
         # the same draws: only what is returned differs
         last = clone(model).set_params(return_last=True).fit(points).inertia_
         best = model.fit(points).inertia_
