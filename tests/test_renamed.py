@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -16,8 +17,10 @@ import lloydformer as lf
 from lloydformer.estimators.base import Clusterer
 from lloydformer.renamed import renamed_arguments, to_new_names
 
+SOURCE = Path(lf.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "migration.md"
 ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "_renamed_parameters")]
+FUNCTIONS = {"Circuit": lf.Circuit.forward, "ablate_edge": lf.interp.ablate_edge}
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 
@@ -30,6 +33,8 @@ def names_of_code() -> set[tuple[str, str, str]]:
             found.add(("all estimators" if everywhere else kind.__name__, old, new))
         for name, words in kind._renamed_values.items():
             found |= {(kind.__name__, f'{name}="{o}"', f'{name}="{n}"') for o, n in words.items()}
+    for where, function in FUNCTIONS.items():
+        found |= {(where, old, new) for old, new in function._renamed_parameters.items()}
     return found
 
 
@@ -127,6 +132,22 @@ def test_pickles_of_earlier_versions_are_read():
     again.__setstate__(state)
     assert again.max_iter == 4
     assert pickle.loads(pickle.dumps(again)).get_params() == model.get_params()
+
+
+def test_circuits_know_old_names():
+    points = torch.rand(6, 2)
+    circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=2)
+    with pytest.warns(FutureWarning, match="Circuit: keep is now names_filter") as caught:
+        old = circuit(points, points[:2], n_layers=1, keep="*.scores")
+    assert caught[0].filename == __file__
+    new = circuit(points, points[:2], n_layers=1, names_filter="*.scores")
+    assert old.kept.keys() == new.kept.keys() != set()
+
+
+def test_every_decorated_function_is_compared_with_the_page():
+    sources = (path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    decorated = sum(len(re.findall(r"^ *@renamed_arguments\(", text, re.M)) for text in sources)
+    assert decorated == len(FUNCTIONS)
 
 
 def test_arguments_of_functions():

@@ -43,7 +43,9 @@ def record_learned() -> dict[str, Any]:
         "and a trained layer that respects the symmetries of k-means.",
         "points": round_values(points),
         "runs": [
-            describe_trace(name, title, circuit(points, centers, N_LAYERS, keep="*cross.attention"))
+            describe_trace(
+                name, title, circuit(points, centers, N_LAYERS, names_filter="*cross.attention")
+            )
             for (name, title), circuit in runs.items()
         ],
     }
@@ -74,7 +76,7 @@ def record_relocation() -> dict[str, Any]:
                 name,
                 title,
                 lf.Circuit(schedule, 2, 6)(
-                    points, centers, N_LAYERS, keep="*cross.attention", seed=0
+                    points, centers, N_LAYERS, names_filter="*cross.attention", seed=0
                 ),
                 [r.name for r in schedule],
             )

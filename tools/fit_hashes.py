@@ -259,7 +259,7 @@ def circuits() -> Digests:
                 rows = rows / rows.norm(dim=1, keepdim=True)
             circuit = lf.Circuit(getattr(lf.recipes, name)(), n_features=3, n_clusters=4)
             try:
-                trace = circuit(rows, rows[:4].clone(), n_layers=5, keep=("*",), seed=0)
+                trace = circuit(rows, rows[:4].clone(), n_layers=5, names_filter=("*",), seed=0)
             except (ValueError, TypeError) as error:
                 found = f"{type(error).__name__}: {error}"
             else:

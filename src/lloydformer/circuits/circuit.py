@@ -37,6 +37,7 @@ from lloydformer.numerics.checks import (
     require,
 )
 from lloydformer.numerics.scaling import median
+from lloydformer.renamed import renamed_arguments
 
 AnyLayer = Layer | StagedLayer
 
@@ -153,12 +154,13 @@ class Circuit(nn.Module):
                         module.register_parameter(name, weight)
             warn_without_gradient(self)
 
+    @renamed_arguments(keep="names_filter")
     def forward(
         self,
         points: Tensor | ndarray,
         centers: Tensor | ndarray,
         n_layers: int = 10,
-        keep: Sequence[str] = (),
+        names_filter: Sequence[str] = (),
         seed: Seed = None,
         start: Mapping[str, Tensor | ndarray] | None = None,
     ) -> Trace:
@@ -172,7 +174,7 @@ class Circuit(nn.Module):
             The initial centers.
         n_layers : int, default=10
             Number of layers, one for each iteration.
-        keep : str or sequence of str, default=()
+        names_filter : str or sequence of str, default=()
             Names of intermediates that the trace keeps, or shell patterns (`"layers.3.*"`).
         seed : int, sequence of int or None, default=None
             Seed for recipes that draw noise. In a batch, problem i draws with seed + i, or with
@@ -200,7 +202,7 @@ class Circuit(nn.Module):
         >>> import torch, lloydformer as lf
         >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
         >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
-        >>> trace = circuit(points, points[:2], n_layers=2, keep=("layers.0.encoder_cross.*",))
+        >>> trace = circuit(points, points[:2], n_layers=2, names_filter="layers.0.encoder_cross.*")
         >>> trace["layers.0.encoder_cross.scores"][3].tolist()
         [-144.0, -121.0]
         """
@@ -209,7 +211,7 @@ class Circuit(nn.Module):
         modules = cast(list[AnyLayer], list(self.layers))
         layers = [modules[t % len(modules)] for t in range(n_layers)]
         names = intermediate_names(layers)
-        patterns, patches = check_patterns(keep, names), tuple(self._patches)
+        patterns, patches = check_patterns(names_filter, names), tuple(self._patches)
         check_patterns([patch.pattern for patch in patches], names, "patch")
         x, c, origin = self.embed(points, centers, start=start)
         history, outside, depth = [centers], list[Outside](), 0
