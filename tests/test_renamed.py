@@ -20,7 +20,11 @@ from lloydformer.renamed import renamed_arguments, to_new_names
 SOURCE = Path(lf.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "migration.md"
 ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "_renamed_parameters")]
-FUNCTIONS = {"Circuit": lf.Circuit.forward, "ablate_edge": lf.interp.ablate_edge}
+FUNCTIONS = [
+    ("Circuit", lf.Circuit.__init__),
+    ("Circuit", lf.Circuit.forward),
+    ("ablate_edge", lf.interp.ablate_edge),
+]
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 
@@ -33,7 +37,7 @@ def names_of_code() -> set[tuple[str, str, str]]:
             found.add(("all estimators" if everywhere else kind.__name__, old, new))
         for name, words in kind._renamed_values.items():
             found |= {(kind.__name__, f'{name}="{o}"', f'{name}="{n}"') for o, n in words.items()}
-    for where, function in FUNCTIONS.items():
+    for where, function in FUNCTIONS:
         found |= {(where, old, new) for old, new in function._renamed_parameters.items()}
     return found
 

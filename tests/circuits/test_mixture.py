@@ -204,7 +204,7 @@ def test_as_printed_there_is_neither_an_origin_nor_a_logarithm():
     rows, state = problem("diag", n=40)
     points, far = torch.tensor(rows), torch.tensor(state.means)
     far[3] += 1e3
-    circuit = lf.Circuit(lf.recipes.mixture("diag"), 3, 4, as_printed=True)
+    circuit = lf.Circuit(lf.recipes.mixture("diag"), 3, 4, as_in_paper=True)
     with pytest.warns(RuntimeWarning, match="a center is not a number"):
         trace = circuit(points, far, 1)
     assert not trace.origin.any()

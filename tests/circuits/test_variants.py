@@ -164,7 +164,7 @@ def test_trimmed_by_one_gamma_keeps_another_share_of_every_cluster():
 def test_as_printed_a_large_separation_is_enough():
     """Ties do not occur in continuous data, and the origin is 0 up to rounding."""
     recipe = RECIPES.trimmed(inverse_temperature=0.2, separation=1e3)
-    circuit = lf.Circuit(recipe, 3, 4, as_printed=True)
+    circuit = lf.Circuit(recipe, 3, 4, as_in_paper=True)
     expected = run(RECIPES.trimmed(inverse_temperature=0.2), POINTS, POINTS[:4]).centers
     torch.testing.assert_close(circuit(POINTS, POINTS[:4], 6).centers, expected)
 

@@ -74,7 +74,7 @@ class Circuit(nn.Module):
         return recipes whose queries and keys get one.
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
-    as_printed : bool, default=False
+    as_in_paper : bool, default=False
         Whether to run without the numbers that attention does not compute (docs/walk.md): no
         origin is subtracted, scores are compared exactly, ties are averaged if the codes allow it,
         shares have no logarithms, and a separation that the recipe does not give is 0 (the paper
@@ -113,6 +113,7 @@ class Circuit(nn.Module):
     [0.5, 11.0]
     """
 
+    @renamed_arguments(as_printed="as_in_paper")
     def __init__(
         self,
         recipe: AnyRecipe | Sequence[AnyRecipe],
@@ -120,24 +121,24 @@ class Circuit(nn.Module):
         n_clusters: int,
         trainable: bool = False,
         seed: int = 0,
-        as_printed: bool = False,
+        as_in_paper: bool = False,
     ) -> None:
         super().__init__()
-        self.as_printed = as_printed
+        self.as_in_paper = as_in_paper
         self.schedule = self._given = as_schedule(recipe)
-        if as_printed:
+        if as_in_paper:
             self.schedule = tuple(map(with_printed_ties, self.schedule))
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
         # the residual stream loses 1e-9 per layer at a shift of a million (docs/errata.md)
-        self._centers_data = not as_printed and all(
+        self._centers_data = not as_in_paper and all(
             recipe.translation_invariant for recipe in self.schedule
         )
         self.space = self.tokens.space(n_features, n_clusters)
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
         self.layers = nn.ModuleList(
-            Layer(recipe, self.space, generator, as_printed)
+            Layer(recipe, self.space, generator, as_in_paper)
             if isinstance(recipe, Recipe)
             else StagedLayer(recipe, self.space)
             for recipe in self.schedule
@@ -425,7 +426,7 @@ class Circuit(nn.Module):
             "n_features": self.n_features,
             "n_clusters": self.n_clusters,
             "trainable": any(True for _ in self.parameters()),
-            "as_printed": self.as_printed,
+            "as_printed": self.as_in_paper,  # the name in files, which stays
         }
         write_circuit(self, given, path)
 
@@ -467,8 +468,8 @@ class Circuit(nn.Module):
         (2, 3)
         """
         given, weights = read_circuit(path, allow)
-        recipes = given.pop("recipes")
-        circuit = make_quietly(cls, recipe=recipes, **given)
+        recipes, as_in_paper = given.pop("recipes"), given.pop("as_printed")
+        circuit = make_quietly(cls, recipe=recipes, as_in_paper=as_in_paper, **given)
         fill_weights(circuit, weights)
         return circuit
 
@@ -481,7 +482,7 @@ class Circuit(nn.Module):
     ) -> Embedded:
         """Return the tokens that the first layer receives.
 
-        The data are centered if all recipes are translation invariant, unless `as_printed`.
+        The data are centered if all recipes are translation invariant, unless `as_in_paper`.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ def _difference(clean: Trace, corrupted: Trace, metric: Metric) -> float:
     if not torch.equal(clean.origin, corrupted.origin):
         raise ValueError(
             "pair: the two inputs have different origins, so their tokens cannot be exchanged; use "
-            "a circuit with as_printed=True"
+            "a circuit with as_in_paper=True"
         )
     difference = (metric(clean) - metric(corrupted)).item()
     if difference == 0:
