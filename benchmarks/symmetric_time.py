@@ -40,7 +40,7 @@ def step(engine: str, n: int, d: int, k: int, count: int) -> dict[str, float]:
         chosen.bounded = False
     with chosen.open(data) as session:
         learned = replace(
-            plan_of(lf.learning.load_symmetric(), STEPS), spread=measure_spread(session)
+            plan_of(lf.learning.load_pretrained(), STEPS), spread=measure_spread(session)
         )
 
         def course(plan: Plan) -> None:

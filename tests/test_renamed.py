@@ -14,17 +14,21 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import lloydformer as lf
-from lloydformer.estimators.base import Clusterer
 from lloydformer.renamed import renamed_arguments, to_new_names
 
 SOURCE = Path(lf.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "migration.md"
-ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "_renamed_parameters")]
+ESTIMATORS = [
+    kind
+    for name in lf.__all__
+    if hasattr(kind := getattr(lf, name), "_renamed_parameters") and kind is not lf.Clusterer
+]
 FUNCTIONS = [
     ("Circuit", lf.Circuit.__init__),
     ("Circuit", lf.Circuit.forward),
     ("ablate_edge", lf.interp.ablate_edge),
 ]
+PACKAGES = [lf.learning]
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 
@@ -33,10 +37,12 @@ def names_of_code() -> set[tuple[str, str, str]]:
     found = set()
     for kind in ESTIMATORS:
         for old, new in kind._renamed_parameters.items():
-            everywhere = Clusterer._renamed_parameters.get(old) == new
+            everywhere = lf.Clusterer._renamed_parameters.get(old) == new
             found.add(("all estimators" if everywhere else kind.__name__, old, new))
         for name, words in kind._renamed_values.items():
             found |= {(kind.__name__, f'{name}="{o}"', f'{name}="{n}"') for o, n in words.items()}
+    for package in PACKAGES:
+        found |= {(package.__name__, old, new) for old, new in package._RENAMED.items()}
     for where, function in FUNCTIONS:
         found |= {(where, old, new) for old, new in function._renamed_parameters.items()}
     return found
@@ -146,6 +152,19 @@ def test_circuits_know_old_names():
     assert caught[0].filename == __file__
     new = circuit(points, points[:2], n_layers=1, names_filter="*.scores")
     assert old.kept.keys() == new.kept.keys() != set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_know_old_names(package):
+    for old, new in package._RENAMED.items():
+        message = f"{package.__name__}: {old} is now {new}"
+        with pytest.warns(FutureWarning, match=message) as caught:
+            assert getattr(package, old) is getattr(package, new)
+        assert caught[0].filename == __file__
+        with pytest.warns(FutureWarning, match=message) as caught:
+            exec(f"from {package.__name__} import {old}", {"__name__": "user"})
+        assert {warning.filename for warning in caught} == {"<string>"}
+        assert old not in dir(package)
 
 
 def test_every_decorated_function_is_compared_with_the_page():

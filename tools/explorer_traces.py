@@ -32,8 +32,8 @@ def record_learned() -> dict[str, Any]:
     points, centers = mixture(seed=0, n=100, d=4, k=6)
     runs = {
         ("lloyd", "Lloyd's algorithm, constructed"): lf.Circuit(lf.recipes.lloyd(), 4, 6),
-        ("learned", "The paper's layer, learned"): lf.learning.load("d4-k6").circuit(),
-        ("symmetric", "The symmetric layer, learned"): lf.learning.load_symmetric().circuit(4, 6),
+        ("learned", "The paper's layer, learned"): lf.learning.load_pretrained("d4-k6").circuit(),
+        ("symmetric", "The symmetric layer, learned"): lf.learning.load_pretrained().circuit(4, 6),
     }
     return {
         "name": "learned",

@@ -61,8 +61,8 @@ FILES = {
         lambda path: pd.DataFrame(X, columns=["a", "b", "c"]).to_parquet(path), lf.data.open,
     ),
     "config.json": (make_model, read_model),
-    "mine.json": (make_card, lf.learning.load),
-    "mine.safetensors": (make_card, lf.learning.load),
+    "mine.json": (make_card, lf.learning.load_pretrained),
+    "mine.safetensors": (make_card, lf.learning.load_pretrained),
     "recipe.json": (
         lambda path: path.write_text(json.dumps(serialise(lf.recipes.robust(0.2)))),
         lambda path: load_recipe(str(path)),

@@ -15,7 +15,9 @@ X = MIDDLES[np.arange(200) % 4] + RNG.normal(size=(200, 2))
 ESTIMATORS = [  # mixtures have scikit-learn's parameters, which do not include reference_centers
     kind
     for name in lf.__all__
-    if hasattr(kind := getattr(lf, name), "predict") and not name.endswith("Mixture")
+    if hasattr(kind := getattr(lf, name), "predict")
+    and kind is not lf.Clusterer
+    and not name.endswith("Mixture")
 ]
 SHUFFLED = np.array([2, 0, 3, 1])
 

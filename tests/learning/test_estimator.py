@@ -53,7 +53,7 @@ def test_centers_are_those_of_the_circuit_on_scaled_data(X):
     start = X[:6]
     model = learned(6, pretrained="d4-k6", init=start, n_init=1, n_steps=5).fit(X)
     low, span = X.min(axis=0), X.max(axis=0) - X.min(axis=0)
-    circuit = lf.learning.load("d4-k6").circuit()
+    circuit = lf.learning.load_pretrained("d4-k6").circuit()
     trace = circuit(torch.tensor((X - low) / span), torch.tensor((start - low) / span), 5)
     scaled = (model.cluster_centers_ - low) / span
     np.testing.assert_allclose(scaled, trace.centers[-1].detach().numpy(), atol=1e-6)

@@ -110,8 +110,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     Examples
     --------
     >>> import lloydformer as lf
-    >>> from lloydformer.estimators import Clusterer
-    >>> isinstance(lf.KMeans(), Clusterer)
+    >>> isinstance(lf.KMeans(), lf.Clusterer)
     True
     """
 

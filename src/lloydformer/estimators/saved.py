@@ -231,10 +231,9 @@ class Saved(RenamedParameters, DocLinked):
         Examples
         --------
         >>> import tempfile, lloydformer as lf
-        >>> from lloydformer.estimators import Clusterer
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     lf.TrimmedKMeans(3, keep=0.9).save_pretrained(folder)
-        ...     Clusterer.from_pretrained(folder)
+        ...     lf.Clusterer.from_pretrained(folder)
         TrimmedKMeans(keep=0.9, n_clusters=3)
         """
         config, tensors = read_folder(Path(folder))
