@@ -28,7 +28,7 @@ FUNCTIONS = [
     ("Circuit", lf.Circuit.forward),
     ("ablate_edge", lf.interp.ablate_edge),
 ]
-PACKAGES = [lf.learning]
+PACKAGES = [lf.data, lf.learning]
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 

@@ -89,7 +89,7 @@ def test_views_are_taken(kind):
 
 
 def test_scaled_columns_and_tensors():
-    blocks = lf.data.open(X * [1.0, 1000.0], scale="standard")
+    blocks = lf.data.open_dataset(X * [1.0, 1000.0], scale="standard")
     plain = lf.KMeans(4, random_state=0).fit(blocks)
     model = lf.KMeans(4, random_state=0, reference_centers=plain.cluster_centers_[SHUFFLED]).fit(
         blocks

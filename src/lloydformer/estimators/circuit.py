@@ -118,7 +118,7 @@ class CircuitClusterer(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     lowered_ : bool
         True if the recipe ran as folds, False if it ran as the literal circuit.
 
@@ -240,7 +240,7 @@ class CircuitClusterer(Clusterer):
         ----------
         X : array-like, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are refused.
+            what `lf.data.open_dataset` returns. Sparse matrices are refused.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -163,7 +163,7 @@ class KMedoids(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     medoid_indices_ : ndarray or Tensor of shape (n_clusters,)
         Indices of the rows of X that are the medoids.
     best_objective_history_ : ndarray of shape (n_iter_ + 1,)

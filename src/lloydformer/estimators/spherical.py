@@ -113,7 +113,7 @@ class SphericalKMeans(Streaming):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     n_steps_ : int
         Number of batches: those given to `partial_fit`, or those of a `fit` with `batch_size`.
         Not defined after other fits.

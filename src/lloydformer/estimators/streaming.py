@@ -70,9 +70,10 @@ class Streaming(Clusterer):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -99,7 +100,8 @@ class Streaming(Clusterer):
         Notes
         -----
         The first batch determines the start by `init`, the precision, and the scaling of data from
-        `lf.data.open`. After `fit`, the centers continue with the weights of their clusters.
+        `lf.data.open_dataset`. After `fit`, the centers continue with the weights of their
+        clusters.
 
         Examples
         --------

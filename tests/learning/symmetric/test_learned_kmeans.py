@@ -182,7 +182,11 @@ def test_files_sparse_matrices_and_tensors_give_the_same_centers(tmp_path):
     given = {"n_clusters": 6, "init": start, "n_init": 1}
     wanted = lf.LearnedKMeans(**given).fit(X).cluster_centers_
     np.save(tmp_path / "points.npy", X)
-    for other in (lf.data.open(tmp_path / "points.npy"), sparse.csr_array(X), torch.from_numpy(X)):
+    for other in (
+        lf.data.open_dataset(tmp_path / "points.npy"),
+        sparse.csr_array(X),
+        torch.from_numpy(X),
+    ):
         found = lf.LearnedKMeans(**given).fit(other).cluster_centers_
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
 
