@@ -47,8 +47,8 @@ def test_the_map_names_the_variance_of_its_axes():
 
 def test_two_columns_are_drawn_as_they_are():
     frame = X[["long", "wide"]] * [1, 1000]
-    model = lf.KMeans(3, random_state=0).fit(lf.data.open(frame, scale="standard"))
-    ax = model.plot(lf.data.open(frame)).axes[0]
+    model = lf.KMeans(3, random_state=0).fit(lf.data.open_dataset(frame, scale="standard"))
+    ax = model.plot(lf.data.open_dataset(frame)).axes[0]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("long", "wide")
     drawn = np.vstack([dots.get_offsets() for dots in ax.collections])
     np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(frame, axis=0), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""`lf.data.open`: any source of points as re-readable blocks."""
+"""`lf.data.open_dataset`: any source of points as re-readable blocks."""
 
 import os
 from collections import deque
@@ -64,7 +64,7 @@ from lloydformer.data.typed_tables import ArrayTable, FrameTable, open_arrow, op
 from lloydformer.data.unusable import refuse_lazy
 
 
-def open(
+def open_dataset(
     source: str | os.PathLike[str] | np.ndarray | Any,
     *,
     columns: Sequence[str] | None = None,
@@ -164,7 +164,7 @@ def open(
     --------
     >>> import numpy as np
     >>> import lloydformer as lf
-    >>> data = lf.data.open(np.array([[0.0, 5.0], [1.0, 7.0], [4.0, 9.0]]), columns=["2"])
+    >>> data = lf.data.open_dataset(np.array([[0.0, 5.0], [1.0, 7.0], [4.0, 9.0]]), columns=["2"])
     >>> data.points
     tensor([[5.],
             [7.],

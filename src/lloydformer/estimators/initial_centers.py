@@ -22,7 +22,7 @@ from lloydformer.solving.seeding import (
     random_rows,
     seeds_of_starts,
 )
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # Methods that look for good centers, so that one restart is the default, as in scikit-learn.
 SEARCHED = ("k-means++", "k-means||", "robust")

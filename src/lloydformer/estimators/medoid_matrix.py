@@ -90,7 +90,7 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
         n_starts = int(estimator.n_init)
     else:
         # Up to `FEW` rows ten starts take milliseconds.
-        few = estimator.algorithm == "relocate" and n <= FEW
+        few = estimator.method == "relocate" and n <= FEW
         n_starts = 10 if few or estimator.init == "random" else 1
     runs = list[SwapRun]()
 

@@ -49,7 +49,7 @@ from lloydformer.plans.mixture import (
 from lloydformer.solving.mixture_search import PATIENCE
 from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, draw_start, solve_mixture
 from lloydformer.solving.run import Progress
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # A component whose responsibilities sum to fewer rows than this has no points. Chosen by hand: far
 # below any row, and far above what rounding leaves.
@@ -178,7 +178,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
 
     @property
     def scaling(self) -> Scaling | None:
-        """Scaling of the columns by `lf.data.open`, for which the model was fitted; None without.
+        """Scaling by `lf.data.open_dataset` of the columns that were fitted; None without.
 
         See Also
         --------
@@ -241,9 +241,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -416,9 +417,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -449,9 +451,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -481,9 +484,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -512,9 +516,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -544,9 +549,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -578,9 +584,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -611,9 +618,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -645,9 +653,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         labels : array-like or Tensor of shape (n_samples,), default=None
             The component of each row. None: those of `predict`.
 
@@ -849,11 +858,11 @@ class GaussianMixture(MixtureModel):
         Means of the start. None: by `init_params`.
     precisions_init : array-like, default=None
         Inverse covariances of the start, in the shape of `precisions_`. None: by `init_params`.
-    effort : {"low", "medium", "high"} or int, default="low"
+    effort : {"low", "medium", "high", "best"} or int, default="low"
         Search for a better optimum after the best start. A round splits all components, lets EM
         sort the halves out, merges the pairs that cost least until there are k again, and runs EM;
-        it is kept if the likelihood rises. The search ends after 0, 2 or 4 rounds in a row without
-        gain, or after this number. `lower_bound_` is never below that of "low".
+        it is kept if the likelihood rises. The search ends after 0, 2, 4 or 10 rounds in a row
+        without gain, or after this number. `lower_bound_` is never below that of "low".
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device are bit-identical, for any number of threads.
@@ -884,7 +893,7 @@ class GaussianMixture(MixtureModel):
     covariances_ : ndarray or Tensor
         Covariances: (n_components, n_features, n_features) for "full", (n_features, n_features) for
         "tied", (n_components, n_features) for "diag", (n_components,) for "spherical". In scaled
-        units if `lf.data.open` scaled the columns.
+        units if `lf.data.open_dataset` scaled the columns.
     precisions_ : ndarray or Tensor
         Inverses of the covariances, in the same shape.
     precisions_cholesky_ : ndarray or Tensor
@@ -903,7 +912,7 @@ class GaussianMixture(MixtureModel):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------

@@ -44,7 +44,7 @@ def test_words_become_columns_of_0_and_1(command, here):
     rows = np.column_stack([FRAME["age"], codes, FRAME["visits"]])
     own = pd.read_csv("people-clusters/labels.csv")
     assert np.array_equal(own["customer"], FRAME["customer"])
-    blocks = lf.data.open(rows, scale="standard")
+    blocks = lf.data.open_dataset(rows, scale="standard")
     assert np.array_equal(
         own["cluster"], lf.RelocatingKMeans(3, random_state=0).fit(blocks).labels_
     )
@@ -238,7 +238,7 @@ def test_dropped_rows_keep_their_lines(command, here, kind, ids, monkeypatch):
     if ids:
         assert list(found["customer"]) == list(FRAME["customer"])
     kept = np.setdiff1d(np.arange(N), gone)
-    whole = lf.data.open(FRAME.loc[kept, ["age", "visits"]].to_numpy())
+    whole = lf.data.open_dataset(FRAME.loc[kept, ["age", "visits"]].to_numpy())
     wanted = lf.KMeans(3, random_state=0).fit(whole).labels_
     assert np.array_equal(found["cluster"][kept], wanted)
 

@@ -195,8 +195,8 @@ class FitSettings(TableSettings):
     effort: str | None = option(
         None,
         metavar="NAME",
-        help="relocating: low, medium, high, best or a number of recombinations; "
-        "mixture: low, medium or high; medoids: quick, balanced or thorough.",
+        help="relocating, medoids, mixture: low, medium, high or best; relocating: also a number "
+        "of recombinations.",
     )
     time_limit: float | None = option(
         None, help="relocating: stop after this many seconds; seeding is completed first."
