@@ -34,9 +34,8 @@ class InterpJob:
                     raise ValueError(f"{option}: found {word!r}; pass one of {', '.join(known)}")
         self.full, self.seed = full, seed
         temperatures = TEMPERATURES if full else QUICK_TEMPERATURES
-        trained: list[str] | None = (
-            [] if recipes else None
-        )  # all of them, unless a recipe is asked for
+        # all trained layers, unless a recipe is asked for
+        trained: list[str] | None = [] if recipes else None
         cases = list_cases(recipes or RECIPES, temperatures, trained)
         self.cases = [case for case in cases if not forms or case.form in forms]
 
