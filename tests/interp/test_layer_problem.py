@@ -49,10 +49,10 @@ def test_one_edge_is_that_of_ablate_edge(name):
         if edge.target == "next_points":  # `edge_patch` acts in the layer after it
             continue
         names = (*edge_names(circuit, edge, layer), *problem._state.values())
-        run = circuit(*inputs, layer + 1, keep=names, seed=0)
+        run = circuit(*inputs, layer + 1, names_filter=names, seed=0)
         other = problem._other[edge.source][0]
         with circuit.patch(*edge_patch(circuit, edge, layer, run, run[names[0]] - other)):
-            cut = circuit(*inputs, layer + 1, keep=names, seed=0)
+            cut = circuit(*inputs, layer + 1, names_filter=names, seed=0)
         wanted = []
         for node, place in problem._state.items():
             clean, corrupted = (end[0] for end in problem._ends[node])

@@ -291,7 +291,7 @@ def disguise_circuit(
         replace(recipe, name=f"{recipe.name}_disguised", **heads),
         circuit.n_features,
         circuit.n_clusters,
-        as_printed=circuit.as_printed,
+        as_in_paper=circuit.as_in_paper,
     )
     for name in roles:
         module = cast(Attention, hidden.layers[0].get_submodule(name))

@@ -133,7 +133,9 @@ class LayerProblem:
         with warnings.catch_warnings():
             # broken runs are what methods look for
             warnings.filterwarnings("ignore", "layer .* a center is not a number", RuntimeWarning)
-            return self.circuit(*inputs, self.layer + 1, keep=keep, seed=[self.seed] * count)
+            return self.circuit(
+                *inputs, self.layer + 1, names_filter=keep, seed=[self.seed] * count
+            )
 
     def metric(self, strengths: Tensor) -> Tensor:
         """Return the metric of runs with these strengths.
