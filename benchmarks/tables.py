@@ -1,4 +1,7 @@
-"""Writes tables of README.md, docs/speed.md and docs/choose-k.md, and charts, from the results."""
+"""Writes tables and sentences of README.md and docs/*.md, and charts, from the results.
+
+Pages with a script of their own (paper.py, medoids_page.py and so on) are not among them.
+"""
 
 import json
 import re
@@ -13,7 +16,17 @@ from lloydformer.data.storage.atomic_files import atomic_write_text
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
 README = HERE.parent / "README.md"
-CHOOSE_K = HERE.parent / "docs" / "choose-k.md"
+# The pages that are filled; their marks name TABLES or results of `lloydformer bench`.
+PAGES = (
+    README,
+    *(
+        HERE.parent / "docs" / f"{name}.md"
+        for name in (
+            *("speed", "choose-k", "learning", "soft-clustering", "outliers", "guarantees"),
+            "large-data",
+        )
+    ),
+)
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
 # The packages that README compares, by their names in the results, and what their own documentation
@@ -174,10 +187,158 @@ def table_of_kinds(result: dict[str, Any]) -> str:
     return _join(table)
 
 
-# How a table is made, if it is not one of times, and the result that it is made of.
+def describe_soft(result: dict[str, Any]) -> str:
+    """Return a sentence on the default of SoftKMeans."""
+    own = result["soft"]
+    return (
+        f"On {own['problems']} planted problems (d 2 to 32, k 3 to 12, sizes and widths equal or "
+        f"not), the adjusted Rand index differs from that of `KMeans` by {own['mean']:+.4f} on "
+        f"average, and is at most {-own['least']:.3f} below it (`benchmarks/defaults.py`).\n"
+    )
+
+
+def describe_robust(result: dict[str, Any]) -> str:
+    """Return two items on the defaults of TrimmedKMeans and RobustKMeans."""
+    own, trials = result["robust"], result["trials"]
+    starts = ", ".join(f"`{name}` in {n} of {trials}" for name, n in result["starts"].items())
+    return (
+        "- On four clusters 8 apart, with one row in ten uniform within 60 of the origin, "
+        f"`TrimmedKMeans` found the planted centers with {starts}.\n"
+        f"- On {own['problems']} planted problems with 10 % outliers, the adjusted Rand index of "
+        f"`RobustKMeans` (over the other rows) is {own['mean']:.2f} above that of `KMeans` on "
+        f"average, and at most {-own['least']:.3f} below it (`benchmarks/defaults.py`).\n"
+    )
+
+
+def describe_engines(result: dict[str, Any]) -> str:
+    """Return a sentence on fits of two engines that end differently."""
+    found, fits = result["engines"], result["fits"]
+    return (
+        f"In `benchmarks/defaults.py` it happened in {found['noise, float32']} of {fits} fits of "
+        f"30,000 rows of normal noise, in {found['noise, float64']} of {fits} in float64, and with "
+        f"clear clusters in {found['clusters, float32']} of {fits}.\n"
+    )
+
+
+def describe_command(result: dict[str, Any]) -> str:
+    """Return a sentence on the whole command `fit` beside a script, which is faster."""
+    ours, peer = (
+        result["rows"][name]["median_s"] for name in ("lloydformer", "pandas and scikit-learn")
+    )
+    word = "slower" if ours > peer else "faster"
+    n, d, k = (result["settings"][name] for name in "ndk")
+    return (
+        f"The whole command `lloydformer fit` on a CSV file of {n:,} × {d}, k {k}, is {word} than "
+        f"a script of pandas and scikit-learn with one start: {ours:.1f} s against {peer:.1f} s. "
+        "The script writes nothing; the command also writes labels, centers, summary and model.\n"
+    )
+
+
+def describe_memory(result: dict[str, Any]) -> str:
+    """Return a sentence on the memory of fits of a file."""
+    rows = [row for name, row in result["rows"].items() if name.startswith("fit, ")]
+    most = max(row["anonymous_bytes_above_import"] for row in rows)
+    slow, fast = (f(row["seconds"] for row in rows) for f in (max, min))
+    n, d, k = (result["settings"][name] for name in "ndk")
+    return (
+        f"A fit of {n // 10**6} million × {d} float32 with k = {k} takes up to "
+        f"{most / 1e6:.0f} MB of anonymous memory more than `import lloydformer`. Its ten "
+        f"iterations and the start take {fast:.0f} to {slow:.0f} s, by the start and by whether "
+        "the file is in the page cache.\n"
+    )
+
+
+# Names of the starts in the record, and the rates of learning that the page leaves out.
+STARTS = {
+    "learned layer, random": "learned layer, random",
+    "learned layer, constructed": "learned layer, constructed",
+    "lloyd, straight-through 100": "`lloyd()`, straight-through 100",
+    "lloyd, straight-through 30": "`lloyd()`, straight-through 30",
+    "lloyd, straight-through 10": "`lloyd()`, straight-through 10",
+    "lloyd, softened 30": "`lloyd()`, softened 30",
+    "lloyd as it is": "`lloyd()` as it is",
+}
+
+
+def table_of_starts(result: dict[str, Any]) -> str:
+    """Return the relative objective of each seed at some steps, for each start."""
+    steps = ("0", "250", "1000", "2000", "5000")
+    table = [["start", *(f"step {step}" for step in steps)], ["---"] * (len(steps) + 1)]
+    for name, words in STARTS.items():
+        found = result["result"][name]["relative"]
+        cells = (", ".join(f"{value:.3f}" for value in found.get(step, [])) for step in steps)
+        table.append([words, *cells])
+    return _join(table)
+
+
+def table_of_families(result: dict[str, Any]) -> str:
+    """Return tab:mix-res with the paper's numbers in brackets, and what it is a mean of."""
+    paper = json.loads(PAPER_NUMBERS.read_text("utf-8"))["mix-res"]
+    columns = [name for name in ("initial", "lloyd", "transformer") if name in paper["columns"]]
+    table = [["family", "initial", "Lloyd", "transformer"], ["---"] * 4]
+    for family, row in result["rows"].items():
+        theirs = dict(zip(paper["columns"], paper["rows"][family], strict=True))
+        table.append([family, *(f"{row[c]:.3f} ({theirs[c]:.3f})" for c in columns)])
+    layers = result["n_layers"]
+    about = "the layer in the package" if layers == 1 else f"the mean of {layers} trained layers"
+    return f"Over {result['n_tasks']} tasks a family; {about}.\n\n{_join(table)}"
+
+
+def table_of_trainings() -> str:
+    """Return the relative objective at the end of the trainings in the package, for each seed."""
+    logs = [json.loads(path.read_text("utf-8")) for path in LOGS.glob("*.json")]
+    rows = dict[str, list[str]]()
+    for log in sorted(
+        logs, key=lambda log: (log["codes"] is None, log["n_features"], log["n_clusters"])
+    ):
+        d, k = log["n_features"], log["n_clusters"]
+        for run in log["runs"]:
+            if run["loss_temperature"] != 0.1 and log["codes"] is None:
+                continue
+            words = f"d {d}, k {k}" + (", d_emb = d" if log["codes"] is None else "")
+            if run["loss_temperature"] != 0.1:
+                words += f", λ {run['loss_temperature']:g}"
+            rows.setdefault(words, []).append(f"{run['relative'][-1]:.3g}")
+    table = [["setting", "relative objective, five seeds"], ["---"] * 2]
+    return _join([*table, *([words, ", ".join(found)] for words, found in rows.items())])
+
+
+def describe_training(result: dict[str, Any]) -> str:
+    """Return a sentence on the time of training on one GPU."""
+    found = result["result"]
+    many = found["together"][-1]
+    return (
+        f"On one {found['gpu'].removeprefix('NVIDIA ')}, one run of 10,000 steps with 200 "
+        f"evaluations takes {found['one_run_s']:.0f} s. {many['n_runs']} runs together take "
+        f"{many['s_a_run']:.1f} s each (extrapolated from {many['steps']} steps), the paper's 260 "
+        f"runs {many['minutes_for_the_papers_runs']:.0f} minutes.\n"
+    )
+
+
+def describe_training_on_cpu(result: dict[str, Any]) -> str:
+    """Return a sentence on the speed of training on two cores."""
+    return (
+        f"On two CPU cores training does {result['result']['median_ratio']:.1f} times as many "
+        "steps per second as a plain loop that draws tasks one by one and computes scores with "
+        "`torch.cdist` (`python benchmarks/training.py`).\n"
+    )
+
+
+PAPER_NUMBERS = HERE.parent / "src" / "lloydformer" / "paper" / "paper_numbers.json"
+LOGS = HERE.parent / "src" / "lloydformer" / "paper" / "training_logs"
+# How a table or a sentence is made, if it is not a table of times, and the result that it is of.
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "choose_k": ("choose_k", table_of_ways),
     "choose_k_kinds": ("choose_k", table_of_kinds),
+    "defaults_soft": ("defaults", describe_soft),
+    "defaults_robust": ("defaults", describe_robust),
+    "defaults_engines": ("defaults", describe_engines),
+    "fit_command": ("fit_command", describe_command),
+    "out_of_core": ("out_of_core", describe_memory),
+    "starts": ("starts", table_of_starts),
+    "families": ("paper/mix-res", table_of_families),
+    "training_cuda": ("training-cuda", describe_training),
+    "training_cpu": ("training-cpu", describe_training_on_cpu),
 }
 
 
@@ -191,6 +352,8 @@ def fill_tables(page: str, results: Path) -> str:
         path = results / f"{mark[2]}.json"
         if mark[2] == "comparison":
             return mark[1] + comparison_table(results) + mark[4]
+        if mark[2] == "trainings":  # the package has their logs
+            return mark[1] + table_of_trainings() + mark[4]
         if mark[2] in TABLES:
             name, make_table = TABLES[mark[2]]
             path = results / f"{name}.json"
@@ -202,7 +365,7 @@ def fill_tables(page: str, results: Path) -> str:
 
 
 if __name__ == "__main__":
-    for path in (README, PAGE, CHOOSE_K):
+    for path in PAGES:
         atomic_write_text(path, fill_tables(path.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
