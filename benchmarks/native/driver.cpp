@@ -16,6 +16,7 @@
 
 #include "faults.hpp"
 #include "not_finite.hpp"
+#include "rounding_checks.hpp"
 #include "screening_checks.hpp"
 
 namespace {
@@ -67,6 +68,7 @@ int sweep(const std::vector<int>& ns, const std::vector<int>& ds, const std::vec
     const bool large = *std::max_element(ns.begin(), ns.end()) >= 5000;
     if (large && skipping < tried) complain("bounds that skip too few points", "sweep");
     check_relocation<float>("blobs of float32"), check_relocation<double>("blobs of float64");
+    check_lost_products();
     check_screening<float>("float32"), check_screening<double>("float64");
     std::printf("%d problems, labels %016llx\n", tried,
                 static_cast<unsigned long long>(first.value()));

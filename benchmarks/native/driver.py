@@ -147,10 +147,16 @@ MUTANTS = {
         "return 0 * square;",
         "not the nearest center",
     ),
-    "half of the rounding of a row": Mutant(
+    "a twentieth of the rounding of a row": Mutant(
         "centers.hpp",
         "return unit * square + tiny;",
-        "return T(0.01) * unit * square + tiny;",
+        "return T(0.05) * unit * square + tiny;",
+        "not the nearest center",
+    ),
+    "a twentieth of the rounding of a center": Mutant(
+        "centers.hpp",
+        "return 2 * unit * square;",
+        "return T(0.1) * unit * square;",
         "not the nearest center",
     ),
     "ties of sparse rows by rounding": Mutant(

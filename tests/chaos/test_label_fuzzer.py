@@ -1,7 +1,7 @@
 """Random fits: no label contradicts exact arithmetic.
 
 A failure names the seed of its problem. To repeat it: FUZZ_SEED=SEED pytest THIS_FILE. To search
-for longer: FUZZ_SECONDS=3600 pytest THIS_FILE.
+for longer: FUZZ_SECONDS=3600 pytest THIS_FILE; FUZZ_FIRST=N begins with another problem.
 """
 
 import os
@@ -17,7 +17,7 @@ from lloydformer.engines.native import engine as native_engine
 pytestmark = pytest.mark.skipif(
     instruction_set() is None, reason="the kernels of the native engine were not built here"
 )
-FIRST = 50_000
+FIRST = int(os.environ.get("FUZZ_FIRST", "50_000"))
 """Seed of the first problem."""
 
 
