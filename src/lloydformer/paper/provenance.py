@@ -22,7 +22,7 @@ def provenance(*packages: str) -> dict[str, Any]:
     """Return what is needed to produce a result again; `packages` are listed with versions."""
     program = Path(sys.argv[0])
     script = ["python", sys.argv[0]] if program.suffix == ".py" else [program.name]
-    # a script that is not committed is a change as well; git refuses paths outside of the repository
+    # a script that is not committed is a change as well; git refuses paths that are elsewhere
     places = [str(_PACKAGE)]
     if program.suffix == ".py" and program.resolve().is_relative_to(_PACKAGE.parents[1]):
         places.insert(0, str(program.resolve()))
