@@ -223,7 +223,7 @@ def state_of(record: Register) -> str:
     """Return the last cell of a row: whether the record is stale, and why."""
     reasons = find_reasons(record)
     if not reasons:
-        return "can be made again"
+        return "reproducible"
     words = "; ".join(reasons)
     return f"of a GPU: {words}" if record.gpu else f"**stale**: {words}"
 

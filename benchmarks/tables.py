@@ -394,7 +394,7 @@ def describe_printed(result: dict[str, Any]) -> str:
     above = [family for family, row in rows.items() if row["printed"] >= row["lloyd"]]
     by_authors = {family: row["transformer"] for family, row in authors["rows"].items()}
     return (
-        "The model that the text prints was trained, too, on the same tasks, with "
+        "We also trained the model that the text prints, on the same tasks and with "
         f"{len(result['curves']['normal']['printed']['by_layer'])} seeds. In tab:mix-res it "
         f"reaches {', '.join(f'{printed[family]:.3f} ({family})' for family in printed)}, and is "
         f"up to {off(printed)} from the paper's numbers; the model of the runs is up to "
