@@ -1,7 +1,7 @@
 """fig:numerical_validation: Lloyd's algorithm and the transformer with gamma = 10^4.
 
-The claims are judged on the authors' own data, drawn by the facts of their notebook. Beyond them, the
-literal circuit with its n x n attention runs on another draw. Problems and runs are those of
+The claims are judged on the authors' own data, drawn by the facts of their notebook. Beyond them,
+the literal circuit with its n x n attention runs on another draw. Problems and runs are those of
 `lloydformer verify`.
 """
 
