@@ -7,8 +7,9 @@ clusters, and real sets with classes from a folder of .npz files. Each is writte
 clustered by `lloydformer fit FILE` without any option, through its job in Python. The other ways
 get the rows with standardised columns; they try 1 or 2 to 20 clusters. Writes results/choose_k.json
 after each problem; what is there is not run again, and `--only default` runs one of the ways. The
-study takes about 15 minutes on one core. `--family tune --only default --output FILE` runs the
-problems that thresholds of the package are chosen on.
+study takes about 15 minutes on one core. `--keep-peers` keeps the other ways of an earlier record
+of the same problems. `--family tune --only default --output FILE` runs the problems that thresholds
+of the package are chosen on.
 """
 
 import argparse
@@ -50,11 +51,12 @@ Found = dict[str, np.ndarray]
 
 
 def fit_default(problem: Problem, folder: Path) -> Found:
-    """Run `lloydformer fit FILE` without any option."""
+    """Run `lloydformer fit FILE` without any option that changes the clusters."""
     path = folder / "points.csv"
     header = ",".join(f"x{i + 1}" for i in range(problem.X.shape[1]))
     np.savetxt(path, problem.X, delimiter=",", header=header, comments="", fmt="%.9g")
-    job = FitJob(FitSettings(data=str(path)))
+    # The 999 of one real set is asked about otherwise; to the other ways it is a value, too.
+    job = FitJob(FitSettings(data=str(path), sentinels="keep"))
     return {"lloydformer fit": job.fit(*job.read()).assignment.clusters.numpy()}
 
 
@@ -243,6 +245,14 @@ def write_result(path: Path, result: dict[str, Any]) -> None:
     atomic_write_text(path, f'{head[:-2]},\n "rows": {{\n{rows}\n }}\n}}\n')
 
 
+def leave_out_default(earlier: dict[str, Any]) -> dict[str, Any]:
+    """Return an earlier result without `lloydformer fit`, and where its other ways come from."""
+    for row in earlier["rows"].values():
+        row["ran"] = [name for name in row["ran"] if name != "default"]
+        row["found"].pop("lloydformer fit", None)
+    return {"rows": earlier["rows"], "peers": earlier.get("peers", earlier["provenance"])}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--real", type=Path, help="folder of .npz files with X and y")
@@ -250,12 +260,16 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=200)
     parser.add_argument("--noise", type=int, default=112)
     parser.add_argument("--only", default=",".join(CONTENDERS), help="ways to choose k")
+    parser.add_argument("--keep-peers", action="store_true", help="run `lloydformer fit` alone")
     parser.add_argument("--output", type=Path, default=RESULTS / "choose_k.json")
     asked = parser.parse_args()
     result: dict[str, Any] = {"rows": {}}
     made = provenance("scikit-learn")
-    if asked.output.exists():
-        result = json.loads(asked.output.read_text(encoding="utf-8"))
+    earlier = json.loads(asked.output.read_text(encoding="utf-8")) if asked.output.exists() else {}
+    if asked.keep_peers and earlier and earlier["provenance"]["commit"] != made["commit"]:
+        result = leave_out_default(earlier) | {"provenance": made, "family": asked.family}
+    elif earlier:
+        result = earlier
         if result["provenance"]["commit"] != made["commit"] or result["family"] != asked.family:
             sys.exit(f"{asked.output}: is of another commit or family; remove it")
     else:

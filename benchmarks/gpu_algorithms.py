@@ -40,9 +40,9 @@ ITERATED = {
 }
 FITTED: dict[str, Callable[..., Any]] = {
     "RelocatingKMeans": lambda **given: lf.RelocatingKMeans(K, random_state=0, **given),
-    "LearnedKMeans": lambda **given: lf.LearnedKMeans(K, polish=10, random_state=0, **given),
+    "LearnedKMeans": lambda **given: lf.LearnedKMeans(K, max_iter=10, random_state=0, **given),
     "KMedoids, the paper's draws": lambda **given: lf.KMedoids(
-        K, random_state=0, algorithm="paper", max_iter=20, **given
+        K, random_state=0, method="paper", max_iter=20, **given
     ),
     "KMeans, k-means||": lambda **given: lf.KMeans(
         K, random_state=0, init="k-means||", n_init=1, **given

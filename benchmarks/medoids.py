@@ -134,12 +134,12 @@ def clara(X: np.ndarray, k: int, metric: str, seed: int) -> np.ndarray:
 Run = Callable[[np.ndarray, int, str, int], np.ndarray]
 OURS: dict[str, Run] = {
     "ours": lambda X, k, metric, seed: ours(X, k, metric, seed),
-    "ours, quick": lambda X, k, metric, seed: ours(X, k, metric, seed, effort="quick"),
+    "ours, quick": lambda X, k, metric, seed: ours(X, k, metric, seed, effort="low"),
 }
 # For squared Euclidean distances and the first seed.
 FURTHER: dict[str, Run] = {
-    "the paper's sampler": lambda X, k, metric, seed: ours(X, k, metric, seed, algorithm="paper"),
-    "ours, thorough": lambda X, k, metric, seed: ours(X, k, metric, seed, effort="thorough"),
+    "the paper's sampler": lambda X, k, metric, seed: ours(X, k, metric, seed, method="paper"),
+    "ours, thorough": lambda X, k, metric, seed: ours(X, k, metric, seed, effort="high"),
     "CLARA": clara,
 }
 
@@ -235,7 +235,7 @@ def large(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> No
         X = large_points(n)
         ours(X[:1000], 3, "sqeuclidean", 0)
         found: dict[str, Any] = {}
-        for effort in ("quick", "balanced"):
+        for effort in ("low", "medium"):
             began, cpu = time.perf_counter(), time.process_time()
             medoids = ours(X, 20, "sqeuclidean", 0, effort=effort)
             took = [time.perf_counter() - began, time.process_time() - cpu]
@@ -257,7 +257,7 @@ def memory(folder: Path, asked: argparse.Namespace, result: dict[str, Any]) -> N
     """Bytes a row beside the data at the peak of a fit of 1M x 16, k 20."""
     X = large_points(1_000_000)
     ours(X[:1000], 3, "sqeuclidean", 0)
-    for effort in ("quick", "balanced"):
+    for effort in ("low", "medium"):
         before = forget_peak()
         ours(X, 20, "sqeuclidean", 0, effort=effort)
         found = (status("VmHWM") - before) / len(X)

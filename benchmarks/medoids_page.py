@@ -24,9 +24,21 @@ WORDS = {
 }
 
 
+# Values of `effort`: the records have their names of version 0.2.
+EFFORTS = {"quick": "low", "balanced": "medium", "thorough": "high"}
+
+
+def write_name(text: str) -> str:
+    """Return a name of the results as readers know it: "ours, quick" is `KMedoids`, low."""
+    before, ours, effort = text.partition("ours")
+    if not ours:
+        return text
+    word = effort.removeprefix(", ")
+    return f"{before}`KMedoids`{', ' if word else ''}{EFFORTS.get(word, word)}"
+
+
 def table(head: list[str], rows: list[list[str]]) -> str:
-    # Results call it "ours"; readers know it by its class.
-    named = [[cell.replace("ours", "`KMedoids`") for cell in row] for row in rows]
+    named = [[write_name(cell) for cell in row] for row in rows]
     lines = [head, ["---"] * len(head), *named]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -128,7 +140,10 @@ def large(result: Result) -> str:
 
 
 def memory(result: Result) -> str:
-    found = " and ".join(f"{value:.0f} ({name[6:]})" for name, value in result["memory"].items())
+    found = " and ".join(
+        f"{value:.0f} ({EFFORTS.get(name[6:], name[6:])})"
+        for name, value in result["memory"].items()
+    )
     return f"A fit of 1,000,000 rows takes {found} bytes per row at its peak, besides the data.\n"
 
 

@@ -2,12 +2,14 @@
 
     python benchmarks/mixtures.py time|quality|bic
 
-CPU seconds of one thread, in turns with scikit-learn. `quality` needs the folder of data sets that
-`LLOYDFORMER_DATA` names. Prints tables and writes results/mixtures_time.json and so on. They take
-three, six and three minutes on one core.
+`time` is wall time with two threads, in turns with scikit-learn, on an idle machine: an iteration,
+`predict_proba` and `score_samples`, and the memory of a fit beyond its rows. `quality` and `bic`
+are CPU seconds of one thread. `quality` needs the folder that `LLOYDFORMER_DATA` names, with sets.
+They print tables and write results/mixtures_time.json and so on, in five, six and three minutes.
 """
 
 import os
+import subprocess
 import sys
 import time
 import warnings
@@ -23,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import lloydformer as lf
 
-SIZES = ((100_000, 16, 10), (100_000, 32, 30), (300_000, 8, 20), (20_000, 128, 20))
+SIZES = ((100_000, 16, 10), (100_000, 32, 30), (1_000_000, 8, 20), (20_000, 128, 20))
 PLANTED = {  # components, columns, spread of the means, range of the axes, evenness of the weights
     "separated": (10, 8, 4.0, (0.8, 1.2), 9.0),
     "overlapping": (10, 8, 1.2, (0.5, 1.5), 9.0),
@@ -68,21 +70,60 @@ def timed(model, rows):
     return time.process_time() - began
 
 
-def iteration(kind, rows, start, rounds, count=4):
-    """Milliseconds of an iteration: of fits with 1 and 1 + count iterations, the difference.
+def wall(function, *arguments):
+    began = time.perf_counter()
+    function(*arguments)
+    return 1000 * (time.perf_counter() - began)
 
-    Each of the two is the best of several rounds.
+
+def measure_case(kind, rows, start, rounds, count=4):
+    """Milliseconds of an iteration, of `predict_proba` and of `score_samples`, best of some rounds.
+
+    An iteration is the difference of fits with 1 + count iterations and with 1, divided by count.
     """
     options = {**start, "covariance_type": kind, "tol": 0}
-    best = {make: [np.inf, np.inf] for make in (GaussianMixture, lf.GaussianMixture)}
+    best = {}
     for _ in range(rounds):
-        for make, times in best.items():
-            for place, more in enumerate((0, count)):
-                times[place] = min(times[place], timed(make(max_iter=1 + more, **options), rows))
+        for make in (GaussianMixture, lf.GaussianMixture):
+            few, many = (make(max_iter=1 + more, **options) for more in (0, count))
+            times = best.setdefault(make.__module__.split(".")[0], [np.inf] * 4)
+            for place, (function, *given) in enumerate(
+                ((few.fit, rows), (many.fit, rows), (many.predict_proba, rows),
+                 (many.score_samples, rows))
+            ):  # fmt: skip
+                times[place] = min(times[place], wall(function, *given))
     return {
-        make.__module__.split(".")[0]: 1000 * (many - few) / count
-        for make, (few, many) in best.items()
+        name: {
+            "iteration": (times[1] - times[0]) / count,
+            "predict_proba": times[2],
+            "score_samples": times[3],
+        }
+        for name, times in best.items()
     }
+
+
+# Fits once in a process of its own; prints by how many MB the largest memory has grown.
+MEMORY = """
+import resource, sys, warnings
+import numpy as np, torch
+import lloydformer as lf
+warnings.simplefilter("ignore")
+n, d, k, kind, dtype = *map(int, sys.argv[1:4]), *sys.argv[4:6]
+small = np.random.default_rng(0).normal(size=(5 * k + d, d)).astype(dtype)
+lf.GaussianMixture(k, covariance_type=kind, max_iter=2, tol=0).fit(small)
+rows = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
+rows[:k] += np.arange(k)[:, None]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model = lf.GaussianMixture(k, covariance_type=kind, max_iter=3, tol=0, means_init=rows[:k],
+    weights_init=np.full(k, 1 / k), precisions_init=np.ones((k, d)) if kind == "diag"
+    else np.stack([np.eye(d)] * k)).fit(rows)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def measure_memory(n, d, k, kind, dtype):
+    command = [sys.executable, "-c", MEMORY, str(n), str(d), str(k), kind, dtype]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def measure_time(rounds=3):
@@ -99,15 +140,24 @@ def measure_time(rounds=3):
                 "precisions_init": one,
             }
             for dtype in ("float32", "float64"):
-                rows = wide.astype(dtype)
-                best = iteration(kind, rows, start, rounds)
-                ratio = best["sklearn"] / best["lloydformer"]
-                result.append({"n": n, "d": d, "k": k, "kind": kind, "dtype": dtype, **best})
-                print(
-                    f"{n} x {d} k {k} {kind} {dtype}: scikit-learn {best['sklearn']:.1f} ms, "
-                    f"lloydformer {best['lloydformer']:.1f} ms, ratio {ratio:.1f}",
-                    flush=True,
+                best = measure_case(kind, wide.astype(dtype), start, rounds)
+                memory = measure_memory(n, d, k, kind, dtype)
+                ratios = {
+                    what: best["sklearn"][what] / best["lloydformer"][what]
+                    for what in best["sklearn"]
+                }
+                case = {"n": n, "d": d, "k": k, "kind": kind, "dtype": dtype}
+                result.append({**case, **best, "ratios": ratios, "megabytes": memory})
+                words = ", ".join(
+                    f"{what} {best['lloydformer'][what]:.1f} ms ({ratio:.1f})"
+                    for what, ratio in ratios.items()
                 )
+                print(f"{n} x {d} k {k} {kind} {dtype}: {words}, {memory:.0f} MB", flush=True)
+    for what in ("iteration", "predict_proba", "score_samples"):
+        for dtype in ("float32", "float64"):
+            found = [row["ratios"][what] for row in result if row["dtype"] == dtype]
+            mean = np.exp(np.mean(np.log(found)))
+            print(f"{what} {dtype}: geometric mean {mean:.1f}, least {min(found):.1f}")
     return result
 
 
@@ -172,9 +222,10 @@ def measure_bic(count=100):
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
     what = sys.argv[1]
-    with threadpool_limits(1):
+    n_threads = 2 if what == "time" else 1
+    torch.set_num_threads(n_threads)
+    with threadpool_limits(n_threads):
         rows = {"time": measure_time, "quality": measure_quality, "bic": measure_bic}[what]()
     peers = {"scikit-learn": sklearn.__version__}
     print(save(f"mixtures_{what}", {**provenance(), "peers": peers, "rows": rows}))

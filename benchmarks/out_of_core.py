@@ -67,7 +67,7 @@ def fit(path: Path, init: str) -> dict[str, Any]:
     began = time.perf_counter()
     model = lf.KMeans(
         K, init=init, n_init=1, max_iter=ITERATIONS, tol=0.0, random_state=0, callback=heard.append
-    ).fit(lf.data.open(path))
+    ).fit(lf.data.open_dataset(path))
     took = time.perf_counter() - began
     over.set()
     watcher.join()

@@ -228,7 +228,7 @@ def looks(model: SymmetricModel, problems: Problems) -> list[dict[str, float]]:
     """Whom decoder heads look at in the first step, as the literal circuit's trace has it."""
     (_, _, d), k = problems.points.shape, problems.centers.shape[1]
     points, centers = problems.points[:N_LOOKED], problems.centers[:N_LOOKED]
-    trace = model.circuit(d, k)(points, centers, N_STEPS, keep="layers.0.*")
+    trace = model.circuit(d, k)(points, centers, N_STEPS, names_filter="layers.0.*")
     poor, rich = _ends(trace["layers.0.numbers.invariants"])
     names = [name for name in trace.kept if "decoder_cross" in name and "attention" in name]
     found = []

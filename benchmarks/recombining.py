@@ -160,7 +160,7 @@ def run_learned(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]
             plain = lf.RelocatingKMeans(k, init=begin, random_state=seed)
             found.setdefault(f"{init}, Lloyd's steps", []).append(time_fit(plain, X))
             clock = time.process_time()
-            steps = lf.LearnedKMeans(k, init=begin, n_init=1, polish=10, random_state=seed)
+            steps = lf.LearnedKMeans(k, init=begin, n_init=1, max_iter=10, random_state=seed)
             steps.fit(X)
             spent = time.process_time() - clock
             after = lf.RelocatingKMeans(k, init=steps.cluster_centers_, random_state=seed)

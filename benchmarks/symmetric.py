@@ -57,7 +57,13 @@ def lloyd(X: np.ndarray, start: np.ndarray, n_steps: int) -> float:
 def fit_learned(X: np.ndarray, start: np.ndarray, n_steps: int, polish: int = 0) -> float:
     """Without Lloyd's algorithm beside it."""
     model = lf.LearnedKMeans(
-        len(start), init=start, n_init=1, n_steps=n_steps, polish=polish, beside_lloyd=False, tol=0
+        len(start),
+        init=start,
+        n_init=1,
+        n_steps=n_steps,
+        max_iter=polish,
+        compare_to_lloyd=False,
+        tol=0,
     )
     return model.fit(X).inertia_
 

@@ -34,12 +34,12 @@ def one(kind: str, n: int, k: int, d: int, most: int) -> dict[str, float]:
     for _ in range(count):
         X = draw_points(kind, n, k, d, rng)
         start = {"init": X[rng.choice(n, k, replace=False)], "n_init": 1, "tol": 0}
-        learned = lf.LearnedKMeans(k, polish=10, **start)
+        learned = lf.LearnedKMeans(k, max_iter=10, **start)
         found.append(
             [
                 lf.KMeans(k, max_iter=20, **start).fit(X).inertia_,
-                learned.set_params(beside_lloyd=False).fit(X).inertia_,
-                learned.set_params(beside_lloyd=True).fit(X).inertia_,
+                learned.set_params(compare_to_lloyd=False).fit(X).inertia_,
+                learned.set_params(compare_to_lloyd=True).fit(X).inertia_,
             ]
         )
     lloyd, alone, beside = np.mean(found, axis=0).tolist()

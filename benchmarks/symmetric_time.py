@@ -40,7 +40,7 @@ def step(engine: str, n: int, d: int, k: int, count: int) -> dict[str, float]:
         chosen.bounded = False
     with chosen.open(data) as session:
         learned = replace(
-            plan_of(lf.learning.load_symmetric(), STEPS), spread=measure_spread(session)
+            plan_of(lf.learning.load_pretrained(), STEPS), spread=measure_spread(session)
         )
 
         def course(plan: Plan) -> None:
@@ -66,7 +66,7 @@ def in_equal_time(X: np.ndarray, k: int, n_trials: int) -> dict[str, float]:
     for seed in range(n_trials):
         for init in ("random", "k-means++"):
             began = perf_counter()
-            model = lf.LearnedKMeans(k, init=init, n_init=1, polish=10, random_state=seed).fit(X)
+            model = lf.LearnedKMeans(k, init=init, n_init=1, max_iter=10, random_state=seed).fit(X)
             time = perf_counter() - began
             name = f"learned from {init}"
             found.setdefault(name, []).append(model.inertia_)

@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import Any
 
+from records import read_register, write_pages
+
 from lloydformer.app.jobs.bench.result import format_seconds, load_result, write_output
 from lloydformer.data.storage.atomic_files import atomic_write_text
 
@@ -23,7 +25,7 @@ PAGES = (
         HERE.parent / "docs" / f"{name}.md"
         for name in (
             *("speed", "choose-k", "learning", "soft-clustering", "outliers", "guarantees"),
-            *("large-data", "errata"),
+            *("large-data", "errata", "mixtures"),
         )
     ),
 )
@@ -184,6 +186,27 @@ def table_of_kinds(result: dict[str, Any]) -> str:
             right = (fmean(row["found"][way][0] == row["k"] for row in own) for way in ways)
             cells = (f"{100 * share:.0f} %" for share in right)
             table.append([f"{fact}: {value}", str(len(own)), *cells])
+    return _join(table)
+
+
+def table_of_mixtures(result: dict[str, Any]) -> str:
+    """Return the times of mixtures and how many times as long scikit-learn takes."""
+    kinds = {"diag": "diagonal", "full": "full"}
+    table = [
+        ["rows", "covariances", "precision", "iteration", "`predict_proba`", "`score_samples`"],
+        ["---"] * 6,
+    ]
+    for row in result["rows"]:
+        times = (
+            f"{row['lloydformer'][what]:.3g} ms ({ratio:.1f})"
+            for what, ratio in row["ratios"].items()
+        )
+        size = f"{row['n']:,} x {row['d']}, k {row['k']}"
+        table.append([size, kinds[row["kind"]], row["dtype"], *times])
+    for dtype in ("float32", "float64"):
+        own = [row["ratios"] for row in result["rows"] if row["dtype"] == dtype]
+        means = (f"({geometric_mean(row[what] for row in own):.1f})" for what in own[0])
+        table.append(["geometric mean", "", dtype, *means])
     return _join(table)
 
 
@@ -434,6 +457,7 @@ LOGS = HERE.parent / "src" / "lloydformer" / "paper" / "training_logs"
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "choose_k": ("choose_k", table_of_ways),
     "choose_k_kinds": ("choose_k", table_of_kinds),
+    "mixtures_time": ("mixtures_time", table_of_mixtures),
     "defaults_soft": ("defaults", describe_soft),
     "defaults_robust": ("defaults", describe_robust),
     "defaults_engines": ("defaults", describe_engines),
@@ -480,3 +504,4 @@ if __name__ == "__main__":
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
         write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")
+    write_pages(read_register())  # the table of records, and notes on stale ones

@@ -38,7 +38,7 @@ def loss(model, divisor=1):
 
 
 def sampler(seed):
-    return lf.KMedoids(10, algorithm="paper", max_iter=50, random_state=seed)
+    return lf.KMedoids(10, method="paper", max_iter=50, random_state=seed)
 
 
 kmeans = lf.KMeans(10, n_init=5, random_state=0).fit(images)

@@ -125,6 +125,6 @@ def test_nearly_equal_points_attend_only_to_themselves(name, separation):
     found = pair(np.random.default_rng(1), name, "first", twins(name, separation))
     points, centers = torch.tensor(found.problem.points), torch.tensor(found.problem.centers)
     circuit = Circuit(found.recipe, n_features=3, n_clusters=4)
-    trace = circuit(points, centers, 1, keep="*.encoder_self.attention", seed=0)
+    trace = circuit(points, centers, 1, names_filter="*.encoder_self.attention", seed=0)
     assert len(points.unique(dim=0)) == len(points) == 60
     assert torch.equal(trace["layers.0.encoder_self.attention"], torch.eye(60).double())

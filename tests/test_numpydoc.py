@@ -91,7 +91,7 @@ def test_all_public_names_are_found():
     known = [lf.KMeans, lf.KMeans.fit, lf.KMeans.predict, lf.KMeans.partial_fit,
              lf.KMeans.from_pretrained, lf.SoftKMeans.predict_proba, lf.CircuitClusterer,
              lf.LearnedKMeans, lf.Circuit, lf.Trace, lf.Recipe, lf.ProgressBar, lf.fit_batch,
-             lf.recipes.lloyd, lf.recipes.table, lf.data.open, lf.learning.train,
+             lf.recipes.lloyd, lf.recipes.table, lf.data.open_dataset, lf.learning.train,
              activations.TopK, estimators.Clusterer]  # fmt: skip
     assert {full_name(value) for value in known} - PUBLIC.keys() == set()
     assert full_name(lf.Recipe) + ".heads" in PUBLIC  # a property

@@ -32,8 +32,8 @@ def record_learned() -> dict[str, Any]:
     points, centers = mixture(seed=0, n=100, d=4, k=6)
     runs = {
         ("lloyd", "Lloyd's algorithm, constructed"): lf.Circuit(lf.recipes.lloyd(), 4, 6),
-        ("learned", "The paper's layer, learned"): lf.learning.load("d4-k6").circuit(),
-        ("symmetric", "The symmetric layer, learned"): lf.learning.load_symmetric().circuit(4, 6),
+        ("learned", "The paper's layer, learned"): lf.learning.load_pretrained("d4-k6").circuit(),
+        ("symmetric", "The symmetric layer, learned"): lf.learning.load_pretrained().circuit(4, 6),
     }
     return {
         "name": "learned",
@@ -43,7 +43,9 @@ def record_learned() -> dict[str, Any]:
         "and a trained layer that respects the symmetries of k-means.",
         "points": round_values(points),
         "runs": [
-            describe_trace(name, title, circuit(points, centers, N_LAYERS, keep="*cross.attention"))
+            describe_trace(
+                name, title, circuit(points, centers, N_LAYERS, names_filter="*cross.attention")
+            )
             for (name, title), circuit in runs.items()
         ],
     }
@@ -74,7 +76,7 @@ def record_relocation() -> dict[str, Any]:
                 name,
                 title,
                 lf.Circuit(schedule, 2, 6)(
-                    points, centers, N_LAYERS, keep="*cross.attention", seed=0
+                    points, centers, N_LAYERS, names_filter="*cross.attention", seed=0
                 ),
                 [r.name for r in schedule],
             )

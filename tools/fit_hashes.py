@@ -111,16 +111,16 @@ def variants() -> dict[str, Callable[..., Any]]:
         "robust": lf.RobustKMeans,
         "robust-softmax": lambda k, **p: lf.RobustKMeans(k, activation="softmax", **p),
         "medoids": lf.KMedoids,
-        "medoids-quick": lambda k, **p: lf.KMedoids(k, effort="quick", n_init=2, **p),
-        "medoids-paper": lambda k, **p: lf.KMedoids(k, algorithm="paper", max_iter=40, **p),
-        "medoids-fasterpam": lambda k, **p: lf.KMedoids(k, algorithm="fasterpam", **p),
+        "medoids-quick": lambda k, **p: lf.KMedoids(k, effort="low", n_init=2, **p),
+        "medoids-paper": lambda k, **p: lf.KMedoids(k, method="paper", max_iter=40, **p),
+        "medoids-fasterpam": lambda k, **p: lf.KMedoids(k, method="fasterpam", **p),
         "medoids-manhattan": lambda k, **p: lf.KMedoids(k, metric="manhattan", **p),
         "relocating": lf.RelocatingKMeans,
         "relocating-2": lambda k, **p: lf.RelocatingKMeans(k, n_init=2, rest=2, patience=2, **p),
         "relocating-medium": lambda k, **p: lf.RelocatingKMeans(k, effort="medium", **p),
         "relocating-6": lambda k, **p: lf.RelocatingKMeans(k, effort=6, n_init=2, **p),
-        "learned": lambda k, **p: lf.LearnedKMeans(k, polish=10, **p),
-        "learned-2": lambda k, **p: lf.LearnedKMeans(k, n_init=2, polish=0, **p),
+        "learned": lambda k, **p: lf.LearnedKMeans(k, max_iter=10, **p),
+        "learned-2": lambda k, **p: lf.LearnedKMeans(k, n_init=2, max_iter=0, **p),
         "circuit": lambda k, **p: lf.CircuitClusterer(k, recipe=lf.recipes.lloyd_dot(), **p),
     }
 
@@ -259,7 +259,7 @@ def circuits() -> Digests:
                 rows = rows / rows.norm(dim=1, keepdim=True)
             circuit = lf.Circuit(getattr(lf.recipes, name)(), n_features=3, n_clusters=4)
             try:
-                trace = circuit(rows, rows[:4].clone(), n_layers=5, keep=("*",), seed=0)
+                trace = circuit(rows, rows[:4].clone(), n_layers=5, names_filter=("*",), seed=0)
             except (ValueError, TypeError) as error:
                 found = f"{type(error).__name__}: {error}"
             else:

@@ -15,6 +15,8 @@ PACKAGE = ROOT / "src" / "lloydformer"
 # Rooms are the top-level packages. A room imports only from rooms before it in this list.
 ROOMS = [
     "fork_safety",
+    "user_warnings",
+    "renamed",
     "lazy_imports",
     "numerics",
     "circuits",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "draw_calls.hpp"
+#include "mixture_run.hpp"
 #include "references.hpp"
 
 /// Moves the centers to the means; one without mass stays.
@@ -36,7 +37,9 @@ template <class T>
 void call_every_kernel(Run<T>& run, const Generated<T>& given) {
     run.moments(), run.seeding(), run.shares(), run.symmetric(), run.relocation_folds();
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
-    every_draw(run, given);
+    run.measure_returned(), run.nearest_in_parts(given.centers, true);
+    run.nearest_in_parts(given.centers, false), run.looked_at();
+    every_draw(run, given), every_medoid_move(run, given), every_mixture(run, given);
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);

@@ -1,7 +1,7 @@
 // Calls of the kernels that draw rows, take them by their numbers, or sample many seeds.
 #pragma once
 
-#include "session_run.hpp"
+#include "references.hpp"
 
 /// What `draw` finds: for each center a row, its score, and whether it is a point of its own.
 struct Drawn {
@@ -41,7 +41,7 @@ std::pair<std::vector<int64_t>, std::vector<T>> closest(Run<T>& run, const Gener
     Call call;
     call.set("centers", const_cast<T*>(given.centers.data()), {given.k, given.d});
     run.set(call, "rows", rows), run.set(call, "closest", distances);
-    run.session().run("nearest_rows", call);
+    run.call_kernel("nearest_rows", call);
     run.found.add(rows), run.found.add(distances);
     return {rows, distances};
 }
@@ -73,7 +73,7 @@ double minibatch(Run<T>& run, const Generated<T>& given, std::vector<int64_t> ro
     call.set("sums", run.sums.data(), {given.k, given.d});
     run.set(call, "rows", rows), run.set(call, "counts", run.masses);
     run.set(call, "objective", objective);
-    run.session().run("minibatch_sums", call);
+    run.call_kernel("minibatch_sums", call);
     run.found.add(objective), run.found.add(run.sums), run.found.add(run.masses);
     return objective[0];
 }
@@ -93,6 +93,7 @@ typedef std::vector<double> Attracted;
 template <class T>
 Attracted approach(Run<T>& run, const Generated<T>& given, int64_t known, int64_t stop) {
     Attracted attracted(stop + 1);
+    run.disturb(run.distances);
     Call call;
     call.set("centers", const_cast<T*>(given.centers.data() + known * given.d),
              {stop - known, given.d});
@@ -100,9 +101,41 @@ Attracted approach(Run<T>& run, const Generated<T>& given, int64_t known, int64_
     run.set(call, "labels", run.labels), run.set(call, "distances", run.distances);
     call.set("attracted", attracted.data(), {stop});
     call.set("mass", &attracted[stop], {1});
-    run.session().run("oversampling", call);
+    run.call_kernel("oversampling", call);
     run.found.add(attracted), run.found.add(run.labels), run.found.add(run.distances);
     return attracted;
+}
+
+/// Every move of the search for medoids, by the first metrics: three of them compare rows, the
+/// fourth takes the rows of a square problem for a matrix of distances.
+template <class T>
+void every_medoid_move(Run<T>& run, const Generated<T>& given, int64_t n_metrics = 3) {
+    const int64_t k = std::min<int64_t>(given.k, given.n);
+    for (int64_t metric = 0; metric < n_metrics; metric++) {
+        std::vector<int64_t> medoids(k);
+        for (int64_t j = 0; j < k; j++) medoids[j] = j * given.n / k;
+        const auto move = [&](const char* kernel, std::initializer_list<const char*> names,
+                              std::initializer_list<int64_t> numbers) {
+            Call call;
+            run.set(call, "medoids", medoids);
+            auto number = numbers.begin();
+            for (const char* name : names) call.set(name, *number++);
+            if (std::strcmp(kernel, "medoid_descend") == 0 ||
+                std::strcmp(kernel, "medoid_relocate") == 0)
+                call.set("slack", 0.1);
+            run.call_kernel(kernel, call);
+            for (int64_t row : medoids)
+                if (row < 0 || row >= given.n) complain("a medoid that is no row", kernel);
+            run.found.add(medoids), run.found.add(std::get<double>(call.results.at(0)));
+        };
+        move("medoid_begin", {"metric"}, {metric});
+        move("medoid_descend", {"rounds"}, {3});
+        move("medoid_exchange", {"seed", "layer"}, {NOISE_SEED, 1});
+        move("medoid_relocate", {"seed", "layer", "moved", "draws"},
+             {NOISE_SEED, 2, 1 + k / 2, 3});
+        move("medoid_sweep", {"reach", "most"}, {8, 100});
+        move("medoid_sweep", {"reach", "most"}, {8, 100});  // goes on where the first one ended
+    }
 }
 
 /// All of them, with and without a penalty, and candidates in two rounds.

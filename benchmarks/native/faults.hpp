@@ -125,6 +125,7 @@ void check_memory() {
     check("unseen", [](Run<T>& run) { run.unseen(); });
     check("shares", [](Run<T>& run) { run.shares(); });
     check("symmetric", [](Run<T>& run) { run.symmetric(); });
+    check("mixtures", [&](Run<T>& run) { every_mixture(run, given); });
     check("relocation folds", [](Run<T>& run) { run.relocation_folds(); });
     check("trimmed", [](Run<T>& run) { run.trim(); });
     check("robust", [](Run<T>& run) { run.robust(); });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -94,6 +95,21 @@ struct Generated {
         return corner * (1 + 1e-5);
     }
 };
+
+/// Puts strange numbers into some places of an array, or into all: NaN, infinity, the largest
+/// number, denormals and zeros.
+template <class T>
+void make_strange(std::vector<T>& numbers, int turn) {
+    typedef std::numeric_limits<T> Limits;
+    const T strange[] = {
+        Limits::quiet_NaN(), Limits::infinity(),   -Limits::infinity(),  Limits::max(),
+        -Limits::max(),      Limits::denorm_min(), -Limits::quiet_NaN(), T(0),
+        Limits::min()};
+    const size_t count = sizeof strange / sizeof *strange, step = turn % 3 == 0 ? 1 : 1 + turn % 7;
+    // A single kind of them in each third turn, as then no comparison is true.
+    for (size_t i = size_t(turn) % step; i < numbers.size(); i += step)
+        numbers[i] = strange[turn % 3 == 0 ? size_t(turn / 3) % count : (i + size_t(turn)) % count];
+}
 
 /// A checksum of results: equal bits give equal checksums.
 class Checksum {

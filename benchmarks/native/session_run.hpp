@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <set>
 
 #include "generated.hpp"
 #include "kernels.cpp"
@@ -57,7 +58,51 @@ class Run {
         return changes("nearest_sums", call);
     }
 
+    /// `nearest` and all sums by label, as parts of the data run them.
+    void nearest_in_parts(const std::vector<T>& centers, bool fresh) {
+        std::vector<int64_t> counts(k_);
+        Call call = with_state();
+        call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
+        call.set("fresh", int64_t(fresh));
+        set_sums(call);
+        set(call, "counts", counts);
+        found.add(changes("nearest_sum_changes", call)), found.add(counts), add_sums();
+        Call again;
+        set(again, "labels", labels);
+        again.set("k", k_);
+        set_sums(again);
+        set(again, "counts", counts);
+        call_kernel("label_sums", again);
+        found.add(counts), add_sums();
+    }
+
     void measure() { measure(given_.centers, true); }
+
+    /// The last assignment to centers as users get them: in float64, and not less the origin.
+    void measure_returned() {
+        std::vector<double> centers(given_.centers.begin(), given_.centers.end()), spread(k_);
+        for (int64_t i = 0; i < k_ * d_; i++) centers[i] += double(given_.origin[i % d_]);
+        std::vector<T> away(n_ * k_);
+        Call call = with_distances();
+        call.set("returned", centers.data(), {k_, d_});
+        call.set("fresh", int64_t(1));
+        set(call, "previous", previous);
+        set(call, "spread", spread);
+        set(call, "masses", masses);
+        call_kernel("nearest_distances", call);
+        found.add(spread), found.add(masses), found.add(labels), found.add(distances);
+        Call unseen;
+        unseen.set("returned", centers.data(), {k_, d_});
+        set(unseen, "labels", labels);
+        set(unseen, "spread", spread);
+        call_kernel("labels", unseen);
+        Call all;
+        all.set("returned", centers.data(), {k_, d_});
+        all.set("halved", int64_t(1));
+        all.set("out", away.data(), {n_, k_});
+        call_kernel("distances", all);
+        found.add(spread), found.add(labels), found.add(away);
+    }
 
     /// fresh: bounds of the last `nearest` are not used.
     void measure(const std::vector<T>& centers, bool fresh) {
@@ -69,7 +114,7 @@ class Run {
         set(call, "distances", distances);
         set(call, "spread", spread);
         set(call, "masses", masses);
-        session_->run("nearest_distances", call);
+        call_kernel("nearest_distances", call);
         found.add(spread), found.add(masses), found.add(labels), found.add(distances);
     }
 
@@ -84,14 +129,14 @@ class Run {
             call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
             set(call, "labels", labels);
             if (sums) set(call, "spread", spread);
-            session_->run("labels", call);
+            call_kernel("labels", call);
             found.add(labels), found.add(spread);
         }
         Call call;
         call.set("centers", const_cast<T*>(centers.data()), {k_, d_});
         call.set("halved", int64_t(0));
         call.set("out", away.data(), {n_, k_});
-        session_->run("distances", call);
+        call_kernel("distances", call);
         kernels.column_ends(sizeof(T) == 4, given_.points.data(), n_, int(d_), ends.data(), 3);
         found.add(away), found.add(ends);
     }
@@ -103,7 +148,7 @@ class Run {
         set_sums(call);
         call.set("inverse_temperature", 0.5);
         set(call, "energy", energy);
-        session_->run("soft_sums", call);
+        call_kernel("soft_sums", call);
         found.add(energy), add_sums();
     }
 
@@ -114,7 +159,7 @@ class Run {
         set(call, "sums", near);
         set(call, "masses", masses);
         set(call, "costs", costs);
-        session_->run("nearest_costs", call);
+        call_kernel("nearest_costs", call);
         found.add(near), found.add(masses), found.add(costs);
         for (int64_t h = 1; h <= 4; h++) attention(h);
     }
@@ -131,11 +176,20 @@ class Run {
         set_sums(call);
         set(call, "errors", errors);
         set(call, "useful", useful);
-        session_->run("two_nearest", call);
+        call_kernel("two_nearest", call);
         found.add(labels), found.add(distances), found.add(second), add_sums();
         found.add(errors), found.add(useful);
+        Call without = with_centers();  // as data in parts run it, for the errors of clusters
+        set(without, "labels", labels);
+        set(without, "distances", distances);
+        set_sums(without);
+        set(without, "errors", errors);
+        set(without, "useful", useful);
+        call_kernel("cluster_errors", without);
+        found.add(labels), found.add(distances), add_sums(), found.add(errors);
         place[k_ - 1] = 0;
         std::copy_n(given_.centers.begin(), d_, points.begin() + d_);
+        disturb(distances), disturb(points);
         Call split = with_distances();
         set(split, "place", place);
         split.set("points", points.data(), {1, 3, d_});
@@ -143,13 +197,13 @@ class Run {
         split.set("masses", mass.data(), {1, 3});
         split.set("near", near.data(), {1, 3});
         split.set("rest", rest.data(), {1, 3});
-        session_->run("halves", split);
+        call_kernel("halves", split);
         found.add(halves), found.add(mass), found.add(near), found.add(rest);
     }
 
     /// Trimming: the digits of each cluster's radius, then the sums within it.
     void trim() {
-        measure();
+        measure(), disturb(distances);
         std::vector<int64_t> prefix(k_);
         std::vector<double> counts(k_ * 256);
         for (int shift = 8 * int(sizeof(T)) - 8; shift >= 0; shift -= 8) {
@@ -157,12 +211,13 @@ class Run {
             set(call, "prefix", prefix);
             call.set("shift", int64_t(shift));
             call.set("masses", counts.data(), {k_, 256});
-            session_->run("distance_histogram", call);
+            call_kernel("distance_histogram", call);
             for (int64_t j = 0; j < k_; j++) prefix[j] = (prefix[j] << 8) + middle(&counts[j << 8]);
             found.add(counts);
         }
         std::vector<T> radius(k_);
         for (int64_t j = 0; j < k_; j++) std::memcpy(&radius[j], &prefix[j], sizeof(T));
+        disturb(radius);
         Call call = with_distances();
         set(call, "radius", radius);
         set(call, "trimmed", trimmed);
@@ -172,22 +227,24 @@ class Run {
 
     /// Robust k-means: best scores, two rounds of thresholds, and both ways to weigh.
     void robust() {
-        measure();
+        measure(), disturb(distances);
         std::vector<double> best(k_), at_best(k_), scores(k_), radius(k_, 1e300),
             threshold(k_, -1e300);
         Call first = with_scores();
         set(first, "best", best);
         set(first, "masses", at_best);
-        session_->run("highest_scores", first);
+        call_kernel("highest_scores", first);
         for (int round = 0; round < 2; round++) {
+            disturb(threshold);
             Call call = with_scores();
             set(call, "threshold", threshold);
             set(call, "masses", masses);
             set(call, "scores", scores);
-            session_->run("sums_above_threshold", call);
+            call_kernel("sums_above_threshold", call);
             for (int64_t j = 0; j < k_; j++)
                 threshold[j] = masses[j] > 0 ? (scores[j] - 1) / masses[j] : 0;
         }
+        disturb(best), disturb(threshold), disturb(radius);
         for (bool within : {false, true}) {
             Call call = with_scores();
             set(call, "level", within ? best : threshold);
@@ -200,11 +257,11 @@ class Run {
     void seeding() {
         std::vector<double> gains(k_);
         for (int64_t j = 0; j < k_; j++) {
-            add_seed(j == 0, j);
+            disturb(distances), add_seed(j == 0, j), disturb(distances);
             Call try_all = with_distances();
             try_all.set("candidates", const_cast<T*>(given_.centers.data()), {k_, d_});
             set(try_all, "gains", gains);
-            session_->run("potential", try_all);
+            call_kernel("potential", try_all);
         }
         found.add(distances), found.add(leaves), found.add(gains);
     }
@@ -215,7 +272,7 @@ class Run {
         call.set("seed", const_cast<T*>(&given_.centers[j * d_]), {d_});
         call.set("first", int64_t(first));
         set(call, "masses", leaves);
-        session_->run("new_seed", call);
+        call_kernel("new_seed", call);
     }
 
     /// Greedy k-means++ in one call. Returns the rows of the seeds.
@@ -224,6 +281,7 @@ class Run {
         std::vector<int64_t> rows(k_);
         std::vector<double> draws((k_ - 1) * trials);
         for (size_t i = 0; i < draws.size(); i++) draws[i] = double(i * 40503u % 997) / 997;
+        disturb(draws);
         Call call = with_distances();
         set(call, "rows", rows);
         call.set("draws", draws.data(), {k_ - 1, trials});
@@ -256,7 +314,7 @@ class Run {
         call.set("centers", centers.data(), {int64_t(centers.size()) / d_, d_});
         call.set("seed", int64_t(7)), call.set("layer", layer);
         call.set("moved", moved), call.set("draws", int64_t(3));
-        session_->run("relocation", call);
+        call_kernel("relocation", call);
         found.add(centers);
         return {std::get<double>(call.results.at(0)), std::get<double>(call.results.at(1))};
     }
@@ -276,18 +334,20 @@ class Run {
         walks.set("moved", moved), walks.set("draws", int64_t(3));
         walks.set("patience", int64_t(1)), walks.set("rest", int64_t(-1));
         walks.set("tolerance", 0.0);
-        session_->run("relocating_iterations", walks);
+        call_kernel("relocating_iterations", walks);
         found.add(centers), found.add(masses), found.add(objectives), found.add(counts);
+        disturb(centers), disturb(masses);
         Call merge;
         merge.set("centers", centers.data(), {2 * k, d_});
         merge.set("masses", masses.data(), {2 * k}), merge.set("merged", left.data(), {k, d_});
-        session_->run("ward_merging", merge);
+        call_kernel("ward_merging", merge);
         found.add(left);
         if (k < 2) return;
+        disturb(left);
         Call mutate;
         mutate.set("centers", left.data(), {k, d_});
         mutate.set("seed", int64_t(7)), mutate.set("number", int64_t(0));
-        session_->run("mutation", mutate);
+        call_kernel("mutation", mutate);
         found.add(left);
     }
 
@@ -329,13 +389,33 @@ class Run {
         std::vector<double> out(3 + d_);
         Call call;
         set(call, "out", out);
-        session_->run("moments", call);
+        call_kernel("moments", call);
         found.add(out);
     }
 
     void add_sums() { found.add(sums), found.add(masses), found.add(labels); }
 
     static constexpr int64_t LEAF = 1000;  // not a multiple of a block of points
+
+    // A turn of `make_strange`, for all numbers that kernels read besides rows and centers; below
+    // zero these stay what they are.
+    int strange = -1;
+
+    template <class U>
+    void disturb(std::vector<U>& numbers) const {
+        if (strange >= 0) make_strange(numbers, strange);
+    }
+
+    void call_kernel(const char* kernel, Call& call) {
+        called().insert(kernel);
+        session_->run(kernel, call);
+    }
+
+    /// The names of all kernels that were called.
+    static std::set<std::string>& called() {
+        static std::set<std::string> names;
+        return names;
+    }
 
   private:
     const Generated<T>& given_;
@@ -357,7 +437,7 @@ class Run {
 
     /// Runs a kernel that returns a number of changed points.
     int64_t changes(const char* kernel, Call& call) {
-        session_->run(kernel, call);
+        call_kernel(kernel, call);
         return std::get<int64_t>(call.results.at(0));
     }
 
@@ -406,6 +486,7 @@ class Run {
     void attention(int64_t h) {
         std::vector<double> sharpness{0.5, 2, 8, 30}, ones(k_ * h, 1.0), some(k_ * h * h, 0.3);
         std::vector<double> level(k_ * h), mass(k_ * h), sum(k_ * h * d_);
+        disturb(sharpness), disturb(ones), disturb(some);
         Call call = with_centers();
         call.set("unit", 1.5);
         call.set("sharpness", sharpness.data(), {h});
@@ -416,7 +497,7 @@ class Run {
         call.set("level", level.data(), {k_, h});
         call.set("masses", mass.data(), {k_, h});
         call.set("sums", sum.data(), {k_, h, d_});
-        session_->run("attention_sums", call);
+        call_kernel("attention_sums", call);
         found.add(level), found.add(mass), found.add(sum);
     }
 

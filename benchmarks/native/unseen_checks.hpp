@@ -26,13 +26,13 @@ struct Unseen {
         : spread(given.k), distances(given.n * given.k), halves(given.n * given.k) {
         Call labels = with_centers(given);
         run.set(labels, "labels", run.labels), run.set(labels, "spread", spread);
-        run.session().run("labels", labels);
+        run.call_kernel("labels", labels);
         by_labels = seen_by(labels);
         for (bool halved : {false, true}) {
             Call call = with_centers(given);
             call.set("halved", int64_t(halved));
             call.set("out", (halved ? halves : distances).data(), {given.n, given.k});
-            run.session().run("distances", call);
+            run.call_kernel("distances", call);
             by_distances = seen_by(call);
         }
     }

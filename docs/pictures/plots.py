@@ -21,7 +21,7 @@ NAMES = ["full-bodied", "dark", "light"]
 
 def fit() -> tuple[lf.KMeans, object]:
     """The wines of the page, and the model."""
-    wines = lf.data.open(load_wine(as_frame=True).data, scale="standard")
+    wines = lf.data.open_dataset(load_wine(as_frame=True).data, scale="standard")
     return lf.RelocatingKMeans(3, random_state=0).fit(wines), wines
 
 

@@ -26,7 +26,7 @@ def problem() -> tuple[torch.Tensor, torch.Tensor]:
 def draw(path: Path) -> None:
     points, centers = problem()
     figure = Figure(figsize=(9, 4.7), layout="constrained")
-    learned = lf.learning.load_symmetric().circuit(2, len(centers))
+    learned = lf.learning.load_pretrained().circuit(2, len(centers))
     circuits = {"Lloyd": lf.Circuit(lf.recipes.lloyd(), 2, len(centers)), "learned": learned}
     for ax, (name, circuit) in zip(figure.subplots(1, 2), circuits.items(), strict=True):
         trace: Trace = circuit(points, centers, N_LAYERS)

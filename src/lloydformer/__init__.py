@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from lloydformer import learning as learning
     from lloydformer import nn as nn
     from lloydformer import plots as plots
+    from lloydformer.app.explorer.embedded import EmbeddedPage as EmbeddedPage
     from lloydformer.circuits import recipes as recipes
+    from lloydformer.circuits.activations import TopK as TopK
     from lloydformer.circuits.circuit import Circuit as Circuit
     from lloydformer.circuits.recipe import Recipe as Recipe
     from lloydformer.circuits.trace import Trace as Trace
     from lloydformer.data.shard import Shard as Shard
+    from lloydformer.estimators.base import Clusterer as Clusterer
     from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
     from lloydformer.estimators.kmeans import KMeans as KMeans
     from lloydformer.estimators.medoids import KMedoids as KMedoids
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from lloydformer.solving.batch.fit import BatchResult as BatchResult
     from lloydformer.solving.batch.fit import fit_batch as fit_batch
     from lloydformer.solving.progress import ProgressBar as ProgressBar
+    from lloydformer.solving.run import Progress as Progress
 else:  # the same names, each imported when it is first used
     from lloydformer import (
         fork_safety as fork_safety,  # from here on forks wait for imports by other threads
@@ -51,12 +55,15 @@ else:  # the same names, each imported when it is first used
         "CheckResult": "lloydformer.paper.verify.checking.result",
         "Circuit": "lloydformer.circuits.circuit",
         "CircuitClusterer": "lloydformer.estimators.circuit",
+        "Clusterer": "lloydformer.estimators.base",
         "Description": "lloydformer.profiles.description",
+        "EmbeddedPage": "lloydformer.app.explorer.embedded",
         "GaussianMixture": "lloydformer.estimators.mixture",
         "KMeans": "lloydformer.estimators.kmeans",
         "KMedoids": "lloydformer.estimators.medoids",
         "LearnedKMeans": "lloydformer.learning.estimator",
         "PoissonMixture": "lloydformer.estimators.mixture_families",
+        "Progress": "lloydformer.solving.run",
         "ProgressBar": "lloydformer.solving.progress",
         "Recipe": "lloydformer.circuits.recipe",
         "RelocatingKMeans": "lloydformer.estimators.relocating",
@@ -65,6 +72,7 @@ else:  # the same names, each imported when it is first used
         "Shard": "lloydformer.data.shard",
         "SoftKMeans": "lloydformer.estimators.soft",
         "SphericalKMeans": "lloydformer.estimators.spherical",
+        "TopK": "lloydformer.circuits.activations",
         "Trace": "lloydformer.circuits.trace",
         "TrimmedKMeans": "lloydformer.estimators.trimmed",
         "check": "lloydformer.paper.verify.checking.check",

@@ -7,9 +7,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from lloydformer.renamed import warn_renamed
+
 
 def lazy_names(
-    package: str, homes: Mapping[str, str] | None = None
+    package: str,
+    homes: Mapping[str, str] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The functions `__getattr__` and `__dir__` of a package.
 
@@ -21,6 +25,8 @@ def lazy_names(
         Its `__name__`.
     homes : mapping, optional
         For each public name, the module that defines it.
+    renamed : mapping, optional
+        For each old name, the new one. Using an old name gives a warning.
 
     Returns
     -------
@@ -33,10 +39,15 @@ def lazy_names(
     >>> get("in_units").__name__
     'in_units'
     """
-    homes = homes or {}
+    homes, renamed = homes or {}, renamed or {}
     values = vars(sys.modules[package])
 
     def get(name: str) -> Any:
+        if name in renamed:
+            warn_renamed(package, name, renamed[name])
+            name = renamed[name]
+            if name in values:
+                return values[name]
         if name not in homes:
             return _submodule(package, name)
         with collector_paused():

@@ -34,7 +34,7 @@ def make_packed(pack):
 
 
 def make_model(path):
-    data = lf.data.open(pd.DataFrame(X, columns=["a", "b", "c"]), scale="minmax")
+    data = lf.data.open_dataset(pd.DataFrame(X, columns=["a", "b", "c"]), scale="minmax")
     lf.TrimmedKMeans(3, random_state=0).fit(data).save_pretrained(path.parent)
 
 
@@ -48,21 +48,23 @@ def read_model(path):
 
 
 FILES = {
-    "points.csv": (make_csv, lf.data.open),
-    "points.csv.gz": (make_packed(gzip.compress), lf.data.open),
-    "points.csv.bz2": (make_packed(bz2.compress), lf.data.open),
-    "points.csv.xz": (make_packed(lzma.compress), lf.data.open),
+    "points.csv": (make_csv, lf.data.open_dataset),
+    "points.csv.gz": (make_packed(gzip.compress), lf.data.open_dataset),
+    "points.csv.bz2": (make_packed(bz2.compress), lf.data.open_dataset),
+    "points.csv.xz": (make_packed(lzma.compress), lf.data.open_dataset),
     "points.csv.zst": (
-        make_packed(lambda text: pyarrow.compress(text, "zstd", asbytes=True)), lf.data.open,
+        make_packed(lambda text: pyarrow.compress(text, "zstd", asbytes=True)),
+        lf.data.open_dataset,
     ),
-    "points.npy": (lambda path: np.save(path, X), lf.data.open),
-    "points.npz": (lambda path: np.savez_compressed(path, X=X, y=X[:, 0]), lf.data.open),
+    "points.npy": (lambda path: np.save(path, X), lf.data.open_dataset),
+    "points.npz": (lambda path: np.savez_compressed(path, X=X, y=X[:, 0]), lf.data.open_dataset),
     "points.parquet": (
-        lambda path: pd.DataFrame(X, columns=["a", "b", "c"]).to_parquet(path), lf.data.open,
+        lambda path: pd.DataFrame(X, columns=["a", "b", "c"]).to_parquet(path),
+        lf.data.open_dataset,
     ),
     "config.json": (make_model, read_model),
-    "mine.json": (make_card, lf.learning.load),
-    "mine.safetensors": (make_card, lf.learning.load),
+    "mine.json": (make_card, lf.learning.load_pretrained),
+    "mine.safetensors": (make_card, lf.learning.load_pretrained),
     "recipe.json": (
         lambda path: path.write_text(json.dumps(serialise(lf.recipes.robust(0.2)))),
         lambda path: load_recipe(str(path)),

@@ -174,7 +174,7 @@ def check_readable(folder: Path) -> None:
             else:
                 lf.RelocatingKMeans.from_pretrained(path.parent)
         elif path.suffix == ".safetensors" and path.with_suffix(".json").exists():
-            lf.learning.load(str(path.with_suffix(".json")))
+            lf.learning.load_pretrained(str(path.with_suffix(".json")))
 
 
 def ends_with(*endings: bytes) -> Callable[[Path], None]:

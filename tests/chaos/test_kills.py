@@ -13,8 +13,8 @@ import pytest
 from killer import Killer
 
 import lloydformer as lf
-from lloydformer.learning import load
 from lloydformer.learning.checkpoint import load_checkpoint
+from lloydformer.learning.pretrained import load
 
 Amount = Callable[[int, int], int]
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pytest
 
 import lloydformer as lf
-from lloydformer.learning import load
+from lloydformer.learning.pretrained import load
 
 Writer: TypeAlias = "subprocess.Popen[str]"
 Amount = Callable[[int, int], int]

@@ -77,7 +77,7 @@ def test_medoids_are_points_and_depend_on_the_seed(rng):
 
 def test_inputs_are_not_changed(recipe, batch):
     before = [tensor.clone() for tensor in batch]
-    circuit_for(recipe, *batch)(*batch, n_layers=3, keep="*", seed=0)
+    circuit_for(recipe, *batch)(*batch, n_layers=3, names_filter="*", seed=0)
     assert all(torch.equal(b, now) for b, now in zip(before, batch, strict=True))
 
 

@@ -57,14 +57,14 @@ def activations(recipe):
 
 
 @pytest.mark.parametrize(
-    ("name", "as_printed"),
+    ("name", "as_in_paper"),
     [(n, False) for n in [*HARD, "lloyd, averaged"]] + [(n, True) for n in HARD if n not in STAGED],
 )
-def test_straight_through_gives_the_same_centers_bit_for_bit(name, as_printed):
+def test_straight_through_gives_the_same_centers_bit_for_bit(name, as_in_paper):
     """What stands outside of the transformer is the same too: tie rule, tolerances, noise."""
     recipe = HARD.get(name, lf.recipes.lloyd("average"))
     recipes = (recipe, lf.recipes.straight_through(recipe, 2.0))
-    plain, through = (run(one, as_printed=as_printed) for one in recipes)
+    plain, through = (run(one, as_in_paper=as_in_paper) for one in recipes)
     assert torch.equal(plain.centers, through.centers)
     assert torch.equal(plain.assignments, through.assignments)
     assert plain.names == through.names

@@ -53,7 +53,9 @@ def test_the_table_of_candidates_and_medoids_is_that_of_the_gains():
     """Loss with a candidate, plus the cost of a medoid's removal = loss less the gain."""
     points, k = np.random.default_rng(2).normal(size=(20, 3)), 4
     circuit = lf.Circuit(lf.recipes.medoids_swap(6), 3, k)
-    trace = circuit(torch.tensor(points), torch.tensor(points[:k]), 1, keep=("layers.0.*",), seed=3)
+    trace = circuit(
+        torch.tensor(points), torch.tensor(points[:k]), 1, names_filter=("layers.0.*",), seed=3
+    )
     inner = circuit.layers[0].inner
     search = MedoidSearch(points)
     search.begin(np.arange(k))

@@ -80,7 +80,7 @@ def run(recipe, rows, state, kind, weights, n_layers=LAYERS):
         torch.tensor(rows),
         torch.tensor(state.means),
         n_layers,
-        keep=("*.decoder_next",),
+        names_filter=("*.decoder_next",),
         start=start_of(state, kind, weights),
     )
     tokens = [trace[f"layers.{t}.decoder_next"] for t in range(n_layers)]
@@ -178,7 +178,7 @@ def test_scores_are_the_logarithms_of_weight_times_density():
         torch.tensor(rows),
         torch.tensor(state.means),
         1,
-        keep="layers.0.encoder_cross.scores",
+        names_filter="layers.0.encoder_cross.scores",
         start=start_of(state, "full", "free"),
     )
     expected = Mixture().log_joint(rows, state)
@@ -204,7 +204,7 @@ def test_as_printed_there_is_neither_an_origin_nor_a_logarithm():
     rows, state = problem("diag", n=40)
     points, far = torch.tensor(rows), torch.tensor(state.means)
     far[3] += 1e3
-    circuit = lf.Circuit(lf.recipes.mixture("diag"), 3, 4, as_printed=True)
+    circuit = lf.Circuit(lf.recipes.mixture("diag"), 3, 4, as_in_paper=True)
     with pytest.warns(RuntimeWarning, match="a center is not a number"):
         trace = circuit(points, far, 1)
     assert not trace.origin.any()
@@ -289,7 +289,7 @@ def test_a_batch_is_its_problems():
 def test_names_of_the_trace():
     circuit = lf.Circuit(lf.recipes.mixture("tied"), 2, 2)
     points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [4.0, 5.0], [5.0, 4.5]], dtype=torch.float64)
-    trace = circuit(points, points[[0, 3]], 1, keep="*")
+    trace = circuit(points, points[[0, 3]], 1, names_filter="*")
     network = "layers.0.feedforward"
     assert {f"{network}.before.0.hidden", f"{network}.pooling.0.attention"} < set(trace.names)
     pooled = trace[f"{network}.pooling.0.attention"]

@@ -69,7 +69,7 @@ def test_as_printed_nothing_comes_from_outside(make):
     points = torch.nn.functional.normalize(torch.arange(12.0).reshape(6, 2) - 5, dim=-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        outside = run(make(), points, as_printed=True).outside[0]
+        outside = run(make(), points, as_in_paper=True).outside[0]
     assert not outside.origin.any()
     assert outside.ties in (None, "average")
     assert outside.tolerance is None
@@ -86,7 +86,7 @@ def test_as_printed_shows_what_the_origin_is_for():
     points = near + 1e6
     true = run(lf.recipes.lloyd(), points - 1e6).centers[-1]
     exact, printed = (
-        (run(lf.recipes.lloyd(), points, as_printed=out).centers[-1] - 1e6 - true).abs().max()
+        (run(lf.recipes.lloyd(), points, as_in_paper=out).centers[-1] - 1e6 - true).abs().max()
         for out in (False, True)
     )
     assert exact < 2e-10
@@ -103,7 +103,7 @@ def test_the_loss_far_from_zero_is_that_of_the_errata(recipe):
         )
         points = near + 1e6
         spread = (points - points.mean(dim=0)).norm(dim=1).max()
-        printed = run(recipe, points, as_printed=True).centers[1] - 1e6
+        printed = run(recipe, points, as_in_paper=True).centers[1] - 1e6
         lost.append(((printed - run(recipe, points - 1e6).centers[1]).abs().max() / spread).item())
     assert 3e-11 < max(lost) < 3e-10
     page = Path(__file__).parents[2] / "docs" / "errata.md"
@@ -113,14 +113,14 @@ def test_the_loss_far_from_zero_is_that_of_the_errata(recipe):
 
 def test_as_printed_shows_what_the_separation_is_for():
     true = run(lf.recipes.trimmed(0.5)).centers[-1]
-    assert not torch.equal(run(lf.recipes.trimmed(0.5), as_printed=True).centers[-1], true)
+    assert not torch.equal(run(lf.recipes.trimmed(0.5), as_in_paper=True).centers[-1], true)
 
 
 def test_as_printed_shows_what_the_tolerance_is_for():
     """0.2 lies midway between 0.1 and 0.3; in floating point it is nearer to the latter."""
     points = torch.tensor([[0.0], [0.1], [0.2], [0.3]], dtype=torch.float64)
     assert run(lf.recipes.lloyd("average"), points, points[[1, 3]]).assignments[0, 2, 0] == 0.5
-    printed = run(lf.recipes.lloyd("average"), points, points[[1, 3]], as_printed=True)
+    printed = run(lf.recipes.lloyd("average"), points, points[[1, 3]], as_in_paper=True)
     assert printed.assignments[0, 2, 0] == 0
 
 
@@ -128,12 +128,12 @@ def test_as_printed_shows_what_logarithms_are_for():
     far = torch.tensor([[0.0], [100.0]], dtype=torch.float64)
     assert run(lf.recipes.soft(), centers=far).centers.isfinite().all()
     with pytest.warns(RuntimeWarning, match="a center is not a number"):
-        run(lf.recipes.soft(), centers=far, as_printed=True)
+        run(lf.recipes.soft(), centers=far, as_in_paper=True)
 
 
 def test_a_staged_recipe_cannot_do_without():
-    with pytest.raises(ValueError, match="as_printed: found True for 'relocating'"):
-        lf.Circuit(lf.recipes.relocating(), 1, 2, as_printed=True)
+    with pytest.raises(ValueError, match="as_in_paper: found True for 'relocating'"):
+        lf.Circuit(lf.recipes.relocating(), 1, 2, as_in_paper=True)
 
 
 def test_the_page_explains_every_number():

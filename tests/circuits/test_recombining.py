@@ -32,10 +32,12 @@ def recombined(points, pair, n_moved, seed, layer=0, n_steps=2, n_draws=3):
     return np.concatenate([one.centers for one in pool])
 
 
-def by_circuit(points, pair, n_moved, seed, n_layers=1, keep=(), **changes):
+def by_circuit(points, pair, n_moved, seed, n_layers=1, names_filter=(), **changes):
     recipe = lf.recipes.recombining(n_moved, **changes)
     circuit = lf.Circuit(recipe, points.shape[1], len(pair))
-    return circuit(torch.tensor(points), torch.tensor(pair), n_layers, keep=keep, seed=seed)
+    return circuit(
+        torch.tensor(points), torch.tensor(pair), n_layers, names_filter=names_filter, seed=seed
+    )
 
 
 def away(found, expected, points) -> float:
@@ -147,7 +149,7 @@ def test_centers_without_points_and_equal_centers():
 def merging_trace(rng):
     points = rng.normal(size=(40, 2))
     pair = pair_of(rng, points, 3)
-    return points, pair, by_circuit(points, pair, 2, 3, keep="layers.0.*")
+    return points, pair, by_circuit(points, pair, 2, 3, names_filter="layers.0.*")
 
 
 def test_masses_costs_and_shapes(merging_trace):

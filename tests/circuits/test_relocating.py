@@ -206,7 +206,9 @@ def test_another_seed_draws_differently(rng):
 def relocation_trace(rng):
     points = rng.normal(size=(30, 2))
     circuit = lf.Circuit(schedule_of(2), 2, 4)
-    trace = circuit(torch.tensor(points), torch.tensor(points[:4]), 3, keep="layers.2.*", seed=3)
+    trace = circuit(
+        torch.tensor(points), torch.tensor(points[:4]), 3, names_filter="layers.2.*", seed=3
+    )
     return points, circuit.layers[2].inner, trace
 
 

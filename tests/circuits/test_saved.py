@@ -58,10 +58,10 @@ def test_loading_does_not_warn_again(tmp_path):
 
 def test_a_schedule_and_printed_layers_are_loaded(tmp_path):
     schedule = [lf.recipes.lloyd(), lf.recipes.trimmed(0.5)]
-    circuit = lf.Circuit(schedule, 2, 2, as_printed=True)
+    circuit = lf.Circuit(schedule, 2, 2, as_in_paper=True)
     circuit.save(tmp_path / "a.safetensors")
     again = lf.Circuit.load(tmp_path / "a.safetensors")
-    assert again.as_printed
+    assert again.as_in_paper
     assert again.schedule == circuit.schedule
 
 

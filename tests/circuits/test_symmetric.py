@@ -151,7 +151,7 @@ def test_each_layer_can_have_its_own_numbers():
 def test_trace_and_tokens_hold_the_numbers():
     points, centers = problem(3)
     circuit = lf.Circuit(lf.recipes.symmetric(SEVERAL), 3, 4)
-    trace = circuit(points, centers, 2, keep="layers.1.*")
+    trace = circuit(points, centers, 2, names_filter="layers.1.*")
     assert trace["layers.1.numbers.stride"].tolist() == [[0.7, 0.6]]
     assert trace["layers.1.numbers.kept"].item() == pytest.approx(0.2 - 1.3)
     squares = (points[:, None] - trace.centers[1]).square().sum(dim=-1)

@@ -39,7 +39,7 @@ def uncertain(recipe):
 def test_names_of_all_intermediates(recipe, batch):
     points, centers = batch
     circuit = lf.Circuit(recipe, points.shape[-1], centers.shape[-2])
-    trace = circuit(points, centers, n_layers=2, keep=("*",), seed=0)
+    trace = circuit(points, centers, n_layers=2, names_filter=("*",), seed=0)
     expected = {f"{slot}.{point}" for slot in recipe.heads for point in HEAD} | set(TOKENS)
     expected |= {f"{name}.tolerance" for name in uncertain(recipe)}
     expected |= {"separation", "gap"} if recipe.separated else set()
@@ -53,7 +53,9 @@ def test_names_of_all_intermediates(recipe, batch):
 @pytest.mark.parametrize("batch_size", [(), (3,)])
 def test_shapes(batch_size):
     points, centers = torch.rand(*batch_size, 7, 4), torch.rand(*batch_size, 3, 4)
-    trace = lf.Circuit(lf.recipes.lloyd(), 4, 3)(points, centers, n_layers=5, keep=("layers.2.*",))
+    trace = lf.Circuit(lf.recipes.lloyd(), 4, 3)(
+        points, centers, n_layers=5, names_filter=("layers.2.*",)
+    )
     assert trace.n_layers == 5
     assert trace.points.shape == (*batch_size, 7, 4)
     assert trace.centers.shape == (*batch_size, 6, 3, 4)
@@ -77,18 +79,18 @@ PATTERNS = {
 
 @pytest.mark.parametrize("keep", PATTERNS)
 def test_only_matching_intermediates_are_kept(circuit, keep):
-    trace = circuit(POINTS, CENTERS, n_layers=2, keep=keep)
+    trace = circuit(POINTS, CENTERS, n_layers=2, names_filter=keep)
     assert len(trace.kept) == PATTERNS[keep]
 
 
 @pytest.mark.parametrize("keep", ["nothing", ("layers.9.*",), ("layers.0.encoder_cros.scores",)])
 def test_a_pattern_that_matches_nothing_is_refused(circuit, keep):
-    with pytest.raises(ValueError, match=r"keep: found '.*', which matches none of"):
-        circuit(POINTS, CENTERS, n_layers=2, keep=keep)
+    with pytest.raises(ValueError, match=r"names_filter: found '.*', which matches none of"):
+        circuit(POINTS, CENTERS, n_layers=2, names_filter=keep)
 
 
 def test_values_of_kept_intermediates(circuit):
-    trace = circuit(POINTS, CENTERS, n_layers=2, keep=("*",))
+    trace = circuit(POINTS, CENTERS, n_layers=2, names_filter=("*",))
     assert torch.equal(trace["layers.1.encoder_cross.attention"], trace.assignments[1])
     assert trace["layers.0.encoder_cross.scores"][1:3].tolist() == [[-1, 0], [-25, -16]]
     assert torch.equal(trace["layers.0.decoder_next"], trace["layers.1.decoder_tokens"])
@@ -97,8 +99,10 @@ def test_values_of_kept_intermediates(circuit):
 
 def test_a_name_that_was_not_kept(circuit):
     name = "layers.1.encoder_cross.attention"
-    with pytest.raises(KeyError, match=r"was not kept: run the circuit with keep=\(.layers.1."):
-        circuit(POINTS, CENTERS, 2, keep=("layers.0.*",))[name]
+    with pytest.raises(
+        KeyError, match=r"was not kept: run the circuit with names_filter=\(.layers.1."
+    ):
+        circuit(POINTS, CENTERS, 2, names_filter=("layers.0.*",))[name]
 
 
 def test_a_name_that_does_not_exist(circuit):
@@ -110,19 +114,21 @@ def test_a_name_that_does_not_exist(circuit):
 
 
 def test_printing(circuit):
-    assert repr(circuit(POINTS, CENTERS, 2, keep=("*.keys",))) == (
+    assert repr(circuit(POINTS, CENTERS, 2, names_filter=("*.keys",))) == (
         "Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 64 intermediates kept)"
     )
 
 
 def test_encoder_self_attention_is_the_identity_for_distinct_points(rng):
     points = torch.tensor(rng.normal(size=(25, 3)) + 1e6)
-    trace = lf.Circuit(lf.recipes.lloyd(), 3, 4)(points, points[:4], 2, keep="*.encoder_self.*")
+    trace = lf.Circuit(lf.recipes.lloyd(), 3, 4)(
+        points, points[:4], 2, names_filter="*.encoder_self.*"
+    )
     assert torch.equal(trace["layers.1.encoder_self.attention"], torch.eye(25).double())
 
 
 def test_self_attention_cancels_the_old_assignment(circuit):
-    trace = circuit(POINTS, CENTERS, 2, keep="*")
+    trace = circuit(POINTS, CENTERS, 2, names_filter="*")
     assert circuit.space.read(trace["layers.1.encoder_tokens"], ASSIGNMENT).any()
     assert not circuit.space.read(trace["layers.1.encoder_residual"], ASSIGNMENT).any()
 
@@ -156,7 +162,7 @@ def test_an_ordinary_hook_replaces(circuit):
 
 
 def test_hooks_are_removed_after_a_run(circuit):
-    circuit(POINTS, CENTERS, 1, keep="*")
+    circuit(POINTS, CENTERS, 1, names_filter="*")
     assert not any(module._forward_hooks for module in circuit.modules())
 
 
@@ -183,15 +189,15 @@ def test_a_tensor_replaces_the_value(circuit):
 
 def test_a_pattern_patches_every_match(circuit):
     with circuit.patch("layers.*.encoder_self.attention", torch.zeros_like):
-        trace = circuit(LINE, LINE[:2], 2, keep="*.encoder_self.attention")
+        trace = circuit(LINE, LINE[:2], 2, names_filter="*.encoder_self.attention")
     assert not any(value.any() for value in trace.kept.values())
 
 
 def test_patches_apply_in_order_and_the_trace_keeps_the_result(circuit):
     name = "layers.0.decoder_tokens"
     with circuit.patch(name, lambda t: t + 1), circuit.patch(name, lambda t: 2 * t):
-        trace = circuit(LINE, LINE[:2], 1, keep=name)
-    unpatched = circuit(LINE, LINE[:2], 1, keep=name)
+        trace = circuit(LINE, LINE[:2], 1, names_filter=name)
+    unpatched = circuit(LINE, LINE[:2], 1, names_filter=name)
     assert torch.equal(trace[name], 2 * (unpatched[name] + 1))
 
 

@@ -154,7 +154,7 @@ def test_the_shift_needs_a_matrix_of_finite_numbers(points):
 def test_trimmed_by_one_gamma_keeps_another_share_of_every_cluster():
     recipe = RECIPES.trimmed(inverse_temperature=0.2)
     oracle = algorithms.Trimmed(inverse_temperature=0.2)
-    found = run(recipe, POINTS, POINTS[:4], keep="*.decoder_cross.attention")
+    found = run(recipe, POINTS, POINTS[:4], names_filter="*.decoder_cross.attention")
     torch.testing.assert_close(found.centers, plain(oracle, POINTS, POINTS[:4]))
     kept = (found["layers.0.decoder_cross.attention"] > 0).sum(dim=1)
     shares = kept / torch.bincount(found.labels[0], minlength=4)
@@ -164,7 +164,7 @@ def test_trimmed_by_one_gamma_keeps_another_share_of_every_cluster():
 def test_as_printed_a_large_separation_is_enough():
     """Ties do not occur in continuous data, and the origin is 0 up to rounding."""
     recipe = RECIPES.trimmed(inverse_temperature=0.2, separation=1e3)
-    circuit = lf.Circuit(recipe, 3, 4, as_printed=True)
+    circuit = lf.Circuit(recipe, 3, 4, as_in_paper=True)
     expected = run(RECIPES.trimmed(inverse_temperature=0.2), POINTS, POINTS[:4]).centers
     torch.testing.assert_close(circuit(POINTS, POINTS[:4], 6).centers, expected)
 
@@ -273,11 +273,11 @@ def test_a_network_in_the_encoder_renews_the_lifting_of_the_points():
 
 def test_a_norm_in_the_encoder_acts_on_the_points():
     recipe = replace(RECIPES.spherical(), name="normed", encoder_norm=RMSNorm())
-    trace = run(recipe, UNIT, UNIT[:4], keep="layers.0.encoder_next")
+    trace = run(recipe, UNIT, UNIT[:4], names_filter="layers.0.encoder_next")
     torch.testing.assert_close(trace.centers, run(RECIPES.spherical(), UNIT, UNIT[:4]).centers)
     doubled = replace(RECIPES.lloyd(), name="doubled", encoder_norm=RMSNorm())
     assert not doubled.translation_invariant
-    first = run(doubled, POINTS, POINTS[:4], 1, keep="layers.0.encoder_next")
+    first = run(doubled, POINTS, POINTS[:4], 1, names_filter="layers.0.encoder_next")
     lengths = first["layers.0.encoder_next"][:, :3].norm(dim=-1)
     torch.testing.assert_close(lengths, torch.ones_like(lengths))
 

@@ -106,7 +106,7 @@ def test_a_schedule_needs_equal_tokens():
 def test_zero_weights_give_a_warning():
     """As printed, a center at 1000 has only weights exp(-10^6) = 0, so its mean is 0/0."""
     far = torch.tensor([[0.0, 0.0], [1000.0, 0.0]])
-    circuit = lf.Circuit(lf.recipes.soft(), n_features=2, n_clusters=2, as_printed=True)
+    circuit = lf.Circuit(lf.recipes.soft(), n_features=2, n_clusters=2, as_in_paper=True)
     with pytest.warns(RuntimeWarning, match="layer 0: a center is not a number.*linear attention"):
         trace = circuit(X, far, n_layers=2)
     assert trace.centers[1].isnan().any(dim=-1).tolist() == [False, True]

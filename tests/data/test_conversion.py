@@ -39,15 +39,15 @@ def test_drop_and_median_are_those_of_pandas(tmp_path, monkeypatch, kind, in_mem
     monkeypatch.setattr(sources, "ROWS", 7)
     monkeypatch.setattr(csv_table, "_ROWS", 7)
     source = source_of(kind, tmp_path)
-    dropped = lf.data.open(source, missing="drop").points
+    dropped = lf.data.open_dataset(source, missing="drop").points
     np.testing.assert_array_equal(dropped, FRAME.dropna())
-    filled = lf.data.open(source, missing="median").points
+    filled = lf.data.open_dataset(source, missing="median").points
     np.testing.assert_allclose(filled, FRAME.fillna(FRAME.median()), rtol=1e-15)
 
 
 def test_the_given_array_is_not_changed():
     points = FRAME.to_numpy().copy()
-    lf.data.open(points, missing="median")
+    lf.data.open_dataset(points, missing="median")
     np.testing.assert_array_equal(points, FRAME.to_numpy())
 
 
@@ -59,7 +59,7 @@ def test_the_first_missing_value_is_named(tmp_path, kind):
     )
     name = f"number {column + 1}" if kind == "npy" else FRAME.columns[column]
     with pytest.raises(ValueError, match=f"{words}, column {name}: found a missing value"):
-        lf.data.open(source_of(kind, tmp_path))
+        lf.data.open_dataset(source_of(kind, tmp_path))
 
 
 def test_dropped_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
@@ -77,7 +77,7 @@ def test_infinite_values_are_not_missing(tmp_path, policy):
     with pytest.raises(
         ValueError, match=rf"{place}, column b: found -?inf; correct infinite values"
     ):
-        lf.data.open(tmp_path / "p.csv", missing=policy)
+        lf.data.open_dataset(tmp_path / "p.csv", missing=policy)
 
 
 def test_a_mapped_array_is_read_once_and_stays_where_it_is(tmp_path, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_mapped_array_is_read_once_and_stays_where_it_is(tmp_path, monkeypatch
     monkeypatch.setattr(
         conversion.np, "isfinite", lambda part: passes.append(len(part)) or real(part)
     )
-    assert lf.data.open(tmp_path / "p.npy").mapped
+    assert lf.data.open_dataset(tmp_path / "p.npy").mapped
     assert sum(passes) == 50
 
 
@@ -96,19 +96,23 @@ def test_words_among_numbers_are_refused_in_the_words_of_python(tmp_path):
     with pytest.raises(
         ValueError, match=r"b is not numeric .*; use columns=\('a',\), numeric_only=T"
     ):
-        lf.data.open(tmp_path / "p.csv")
-    assert lf.data.open(tmp_path / "p.csv", numeric_only=True).names == ("a",)
-    assert lf.data.open(tmp_path / "p.csv", one_hot=["b"]).names == ("a", "b=y")
-    assert lf.data.open(tmp_path / "p.csv", exclude=["b"]).points.tolist() == [[1], [2], [3]]
+        lf.data.open_dataset(tmp_path / "p.csv")
+    assert lf.data.open_dataset(tmp_path / "p.csv", numeric_only=True).names == ("a",)
+    assert lf.data.open_dataset(tmp_path / "p.csv", one_hot=["b"]).names == ("a", "b=y")
+    assert lf.data.open_dataset(tmp_path / "p.csv", exclude=["b"]).points.tolist() == [
+        [1],
+        [2],
+        [3],
+    ]
 
 
 def test_a_column_that_is_coded_twice_is_refused(tmp_path):
     (tmp_path / "p.csv").write_text("a,b\n1,x\n2,y\n")
     with pytest.raises(ValueError, match=r"p\.csv: column b appears twice"):
-        lf.data.open(tmp_path / "p.csv", one_hot=["b", "b"])
+        lf.data.open_dataset(tmp_path / "p.csv", one_hot=["b", "b"])
 
 
 def test_a_word_after_many_numbers_makes_a_column_of_words(tmp_path, monkeypatch):
     rows = "\n".join(f"{i},{i if i < 4000 else 'x'}" for i in range(5000))
     (tmp_path / "p.csv").write_text(f"a,b\n{rows}\n")
-    assert lf.data.open(tmp_path / "p.csv", numeric_only=True).names == ("a",)
+    assert lf.data.open_dataset(tmp_path / "p.csv", numeric_only=True).names == ("a",)

@@ -42,7 +42,7 @@ def test_headers_and_rows_are_read(tmp_path, kind):
     text, names = READ[kind]
     path = tmp_path / "p.csv"
     path.write_text(text, encoding="utf-8", newline="")
-    blocks = lf.data.open(path)
+    blocks = lf.data.open_dataset(path)
     assert blocks.points.tolist() == [[1, 2], [3, 4]]
     assert blocks.names == names
     assert (column_names(path) or (None,))[:2] == (names or (None,))
@@ -72,7 +72,7 @@ def test_errors_name_the_line(tmp_path, kind):
     path = tmp_path / "p.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=words) as error:
-        lf.data.open(path)
+        lf.data.open_dataset(path)
     assert str(error.value).startswith(f"{path}: ")
 
 
@@ -107,7 +107,7 @@ def test_a_record_without_an_end_is_an_error_with_its_line(tmp_path, short_recor
     path = tmp_path / f"p.{kind}"
     path.write_bytes(PACK[kind](("a,b\n1,2\n" + begin + rest * (3 << 18)).encode()))
     with pytest.raises(ValueError, match=f"line 3: {words}") as error:
-        lf.data.open(path)
+        lf.data.open_dataset(path)
     assert str(error.value).startswith(f"{path}: ")
 
 
@@ -117,7 +117,7 @@ def test_a_record_without_an_end_on_standard_input(monkeypatch, short_records, c
     text = "a,b\n1,2\n" + begin + rest * (3 << 18)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     with pytest.raises(ValueError, match=f"standard input: line 3: {words}"):
-        lf.data.open("-")
+        lf.data.open_dataset("-")
 
 
 class Counted(io.BytesIO):
@@ -145,20 +145,20 @@ def test_a_long_record_in_many_lines_is_read(tmp_path, short_records):
     """The limit is one of a record, not of a file."""
     path = tmp_path / "p.csv"
     path.write_text("a,b\n" + f'1,"{"x" * 1000}\n{"y" * 1000}"\n' * 2000)
-    assert len(lf.data.open(path, columns=["a"]).points) == 2000
+    assert len(lf.data.open_dataset(path, columns=["a"]).points) == 2000
 
 
 def test_faults_in_other_columns_are_ignored(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n1,2\nx,4\n")
-    assert lf.data.open(path, columns=["b"]).points.tolist() == [[2], [4]]
+    assert lf.data.open_dataset(path, columns=["b"]).points.tolist() == [[2], [4]]
 
 
 def test_text_in_another_encoding_is_refused(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n1,2\n", encoding="utf-16-le")  # without a byte order mark
     with pytest.raises(ValueError, match="is not text in UTF-8; save it as UTF-8"):
-        lf.data.open(path)
+        lf.data.open_dataset(path)
 
 
 def test_row_numbers_count_over_all_batches(tmp_path):
@@ -166,7 +166,7 @@ def test_row_numbers_count_over_all_batches(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n" + "1.25,2.5\n" * 300_000 + "3,\n")
     with pytest.raises(ValueError, match="line 300002, column b: found a missing value"):
-        lf.data.open(path)
+        lf.data.open_dataset(path)
 
 
 def test_threads_of_pyarrow_have_released_the_text_after_an_error(tmp_path, monkeypatch):
@@ -182,5 +182,5 @@ def test_threads_of_pyarrow_have_released_the_text_after_an_error(tmp_path, monk
     rows = ["größe,b", *["1.5,2.5"] * 50, "1,2,3", *["1.5,2.5"] * 50_000]
     (tmp_path / "long.csv").write_text("\n".join(rows), encoding="latin-1")
     with pytest.raises(ValueError, match="line 52: found 3 values"):
-        lf.data.open(tmp_path / "long.csv")
+        lf.data.open_dataset(tmp_path / "long.csv")
     lent[0].append(0)  # BufferError if anything still has its memory

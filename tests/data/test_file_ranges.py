@@ -136,7 +136,7 @@ def test_a_text_is_recognised_as_in_one_process(content, size, tmp_path):
     path = tmp_path / "points.csv"
     path.write_bytes(content)
     names, rows = read_all(str(path), size)
-    alone = lf.data.open(path)
+    alone = lf.data.open_dataset(path)
     assert names == alone.names
     np.testing.assert_array_equal(rows, alone.points)
 

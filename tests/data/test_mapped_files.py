@@ -37,7 +37,7 @@ def is_mapped(tensor: torch.Tensor) -> bool:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_npy_files_stay_mapped(tmp_path, order, dtype):
     np.save(tmp_path / "p.npy", np.asarray(X, dtype=dtype, order=order))
-    blocks = lf.data.open(tmp_path / "p.npy")
+    blocks = lf.data.open_dataset(tmp_path / "p.npy")
     assert blocks.mapped
     assert is_mapped(blocks.points)
     model = lf.KMeans(4, max_iter=5, random_state=0).fit(blocks)
@@ -49,7 +49,7 @@ def test_npy_files_stay_mapped(tmp_path, order, dtype):
 def test_columns_and_integers_are_copied_to_a_scratch_file(tmp_path, tiny_memory, columns):
     whole = X.astype(np.int32)
     np.save(tmp_path / "p.npy", whole)
-    blocks = lf.data.open(tmp_path / "p.npy", columns=columns)
+    blocks = lf.data.open_dataset(tmp_path / "p.npy", columns=columns)
     assert blocks.mapped
     assert is_mapped(blocks.points)
     expected = whole if columns is None else whole[:, [2, 0]]
@@ -58,7 +58,7 @@ def test_columns_and_integers_are_copied_to_a_scratch_file(tmp_path, tiny_memory
 
 def test_small_arrays_stay_in_memory(tmp_path):
     np.save(tmp_path / "p.npy", X[:10].astype(np.int32))
-    assert not lf.data.open(tmp_path / "p.npy").mapped
+    assert not lf.data.open_dataset(tmp_path / "p.npy").mapped
 
 
 def test_large_states_are_mapped_and_change_nothing(tiny_memory):
@@ -86,7 +86,7 @@ def test_a_full_disk_is_reported_before_writing(tiny_memory, monkeypatch):
 
 def test_leaves_are_prefetched_in_a_thread_each_once(tmp_path, monkeypatch):
     np.save(tmp_path / "p.npy", X)
-    points = lf.data.open(tmp_path / "p.npy").points
+    points = lf.data.open_dataset(tmp_path / "p.npy").points
     asked = []
     monkeypatch.setattr(TensorBlocks, "prefetch", lambda self, *rows: asked.append(rows))
     for mapped, n_threads in ((True, 1), (True, 2), (False, 2)):
@@ -102,7 +102,7 @@ def test_leaves_are_prefetched_in_a_thread_each_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_exactly_the_given_rows_are_prefetched(tmp_path, monkeypatch, order):
     np.save(tmp_path / "p.npy", np.asarray(X, order=order))
-    points, calls = lf.data.open(tmp_path / "p.npy").points, []
+    points, calls = lf.data.open_dataset(tmp_path / "p.npy").points, []
     monkeypatch.setattr(mapped_files, "_advise", lambda *span: calls.append(span))
     prefetch_rows(points[1000:3000])
     ends = [(points[1000, j].data_ptr(), points[2999, j].data_ptr() + 8) for j in range(3)]

@@ -176,6 +176,12 @@ def test_sentinels_are_far_and_repeated():
     assert sentinels_of([*values, 99, 99, -99, -99]) == [(0, 99.0, 2), (0, -99.0, 2)]
     assert sentinels_of([*values, np.nan, 1e20, 1e20]) == [(0, 1e20, 2)]
     assert sentinels_of([*values, -999, 5], [*values, 4, -999]) == [(0, -999.0, 1), (1, -999.0, 1)]
+    survey = [1, 5, 3, 4, 2, 2]  # answers, and codes for refused, not known and not asked
+    assert sentinels_of([*survey, 97, 98, 99, 99]) == [(0, 97.0, 1), (0, 98.0, 1), (0, 99.0, 2)]
+    assert sentinels_of([*survey, 97, 97]) == [(0, 97.0, 2)]
+    assert sentinels_of([*survey, 998, 998]) == [(0, 998.0, 2)]
+    assert sentinels_of([*survey, 97]) == []
+    assert sentinels_of([31, 75, 97, 97, 98, 99, 99]) == []
     # Once, near the others, of another form, the only other value, alone, or in a negative column.
     for others in ([-999], [12, 12], [1000, 1000], [9, 9]):
         assert sentinels_of([*values, *others]) == []

@@ -48,7 +48,7 @@ def test_large_arrays_are_unpacked_to_a_scratch_file(tmp_path, monkeypatch):
     monkeypatch.setattr(numpy_files, "_CHUNK", 100)
     X = np.random.default_rng(0).normal(size=(50, 3))
     np.savez_compressed(tmp_path / "p.npz", X=X)
-    found = lf.data.open(tmp_path / "p.npz")
+    found = lf.data.open_dataset(tmp_path / "p.npz")
     assert found.mapped
     np.testing.assert_array_equal(found.points, X)
 

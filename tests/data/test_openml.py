@@ -122,7 +122,7 @@ def offline(monkeypatch):
 @pytest.mark.parametrize("source", ["openml:flowers", "openml:flowers@2", "openml:7"])
 def test_a_set_is_fetched_once_and_then_read_from_the_cache(server, cache, source):
     for _ in range(2):
-        found = lf.data.open(source)
+        found = lf.data.open_dataset(source)
         assert found.points.tolist() == POINTS
         assert found.names == ("length", "colour")
     assert server.asked.count("/data/v1/download/7/flowers.arff") == 1
@@ -133,26 +133,30 @@ def test_a_set_is_fetched_once_and_then_read_from_the_cache(server, cache, sourc
 
 
 def test_a_cached_set_keeps_its_version(server, cache):
-    lf.data.open("openml:flowers")
+    lf.data.open_dataset("openml:flowers")
     server.change("status/active", {"data": {"dataset": [{"did": 9}]}})
-    assert lf.data.open("openml:flowers").points.tolist() == POINTS
+    assert lf.data.open_dataset("openml:flowers").points.tolist() == POINTS
 
 
 def test_columns_are_chosen_by_name(server):
-    assert lf.data.open("openml:flowers", columns=["colour"]).points.tolist() == [[1], [0], [0]]
+    assert lf.data.open_dataset("openml:flowers", columns=["colour"]).points.tolist() == [
+        [1],
+        [0],
+        [0],
+    ]
     with pytest.raises(ValueError, match="openml:flowers: columns: found 'x'; there are length"):
-        lf.data.open("openml:flowers", columns=["x"])
+        lf.data.open_dataset("openml:flowers", columns=["x"])
 
 
 def test_the_folder_of_data_stands_in_for_openml(cache, offline, tmp_path, monkeypatch):
     np.savez(tmp_path / "flowers@3.npz", X=np.ones((2, 1)))
     monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
-    assert lf.data.open("openml:flowers@3").points.tolist() == [[1], [1]]
+    assert lf.data.open_dataset("openml:flowers@3").points.tolist() == [[1], [1]]
 
 
 @pytest.mark.parametrize("damage", ["npz", "json", "columns", "no npz"])
 def test_a_damaged_cache_is_refused(server, cache, damage):
-    lf.data.open("openml:flowers")
+    lf.data.open_dataset("openml:flowers")
     points, card = cache / "flowers.npz", cache / "flowers.json"
     if damage == "npz":
         np.savez(points, X=np.zeros((3, 2)))
@@ -164,7 +168,7 @@ def test_a_damaged_cache_is_refused(server, cache, damage):
         points.unlink()
     words = r"flowers.npz: is damaged .*; remove it and flowers.json to fetch the set again"
     with pytest.raises(ValueError, match=words):
-        lf.data.open("openml:flowers")
+        lf.data.open_dataset("openml:flowers")
 
 
 # ---- names without the prefix
@@ -172,21 +176,21 @@ def test_a_damaged_cache_is_refused(server, cache, damage):
 
 def test_a_name_that_is_no_file_does_not_ask_the_network(cache, offline, tmp_path):
     with pytest.raises(ValueError, match=r"^iris: no such file or folder; pass openml:iris to"):
-        lf.data.open("iris")
+        lf.data.open_dataset("iris")
     (tmp_path / "points.csv").write_text("1,2\n3,4\n")
     words = r"^pionts: no such file or folder; did you mean points.csv\? Or pass openml:pionts to"
     with pytest.raises(ValueError, match=words):
-        lf.data.open("pionts")
+        lf.data.open_dataset("pionts")
     with pytest.raises(ValueError, match=r"^pionts.csv: no .*; did you mean points.csv\?$"):
-        lf.data.open("pionts.csv")
+        lf.data.open_dataset("pionts.csv")
     with pytest.raises(ValueError, match=r"^other.csv: no such file or folder; check the path$"):
-        lf.data.open("other.csv")
+        lf.data.open_dataset("other.csv")
 
 
 @pytest.mark.parametrize("text", ["", "../x", "a/b", "a@b", "a@", ".x", "a\0", "a:b", "a@-1"])
 def test_names_that_are_paths_are_refused(cache, offline, text):
     with pytest.raises(ValueError, match="pass openml:NAME, openml:NAME@VERSION or openml:NUMBER"):
-        lf.data.open(f"openml:{text}")
+        lf.data.open_dataset(f"openml:{text}")
 
 
 # ---- what a server may do wrong
@@ -194,7 +198,7 @@ def test_names_that_are_paths_are_refused(cache, offline, text):
 
 def refused(words, source="openml:flowers"):
     with pytest.raises(ValueError, match=rf"^{source}: {words}") as error:
-        lf.data.open(source)
+        lf.data.open_dataset(source)
     assert "\n" not in str(error.value)
 
 

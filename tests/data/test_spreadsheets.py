@@ -85,7 +85,7 @@ def test_damage_is_one_error_with_the_file(tmp_path, fault):
     path = tmp_path / "p.xlsx"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=words) as error:
-        lf.data.open(path)
+        lf.data.open_dataset(path)
     assert str(error.value).startswith(f"{path}: ")
     assert "\n" not in str(error.value)
 
@@ -97,7 +97,7 @@ def test_our_own_mistakes_are_not_taken_for_damage(tmp_path, monkeypatch):
     monkeypatch.setattr(spreadsheets, "_cell_text", fail)
     (tmp_path / "p.xlsx").write_bytes(workbook())
     with pytest.raises(AttributeError, match="a mistake"):
-        lf.data.open(tmp_path / "p.xlsx")
+        lf.data.open_dataset(tmp_path / "p.xlsx")
 
 
 def test_the_file_is_closed(tmp_path):
@@ -105,7 +105,7 @@ def test_the_file_is_closed(tmp_path):
     for damaged in (content, content[:-100], flip(SHEET), b"PK"):
         path.write_bytes(damaged)
         with suppress(ValueError):
-            lf.data.open(path)
+            lf.data.open_dataset(path)
         if os.path.isdir("/proc/self/fd"):
             opened = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
             assert str(path) not in [os.readlink(one) for one in opened if os.path.lexists(one)]
@@ -114,11 +114,11 @@ def test_the_file_is_closed(tmp_path):
 @pytest.mark.parametrize("dimension", ["A1:B5", "A1:XFD1048576", "A1:A2", "A1"])
 def test_dimensions_that_the_file_gives_do_not_matter(tmp_path, dimension):
     (tmp_path / "p.xlsx").write_bytes(change('ref="A1:B5"', f'ref="{dimension}"'))
-    points = lf.data.open(tmp_path / "p.xlsx").points.tolist()
+    points = lf.data.open_dataset(tmp_path / "p.xlsx").points.tolist()
     assert points == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
 
 
 def test_warnings_of_openpyxl_are_not_shown(tmp_path):
     """Warnings are errors in tests."""
     (tmp_path / "p.xlsx").write_bytes(lacking("xl/styles.xml"))
-    assert lf.data.open(tmp_path / "p.xlsx").points.shape == (4, 2)
+    assert lf.data.open_dataset(tmp_path / "p.xlsx").points.shape == (4, 2)

@@ -120,7 +120,9 @@ class TestOnGpu:
             (True, True, set()),
         ],
     )
-    @pytest.mark.parametrize("opened", [lambda path: np.load(path, mmap_mode="r"), lf.data.open])
+    @pytest.mark.parametrize(
+        "opened", [lambda path: np.load(path, mmap_mode="r"), lf.data.open_dataset]
+    )
     def test_rows_of_a_file(
         self, copy_fits, may_be_locked, ways, opened, monkeypatch, tmp_path, rng
     ):

@@ -20,7 +20,7 @@ def test_fifty_parquet_files_give_the_same_model_as_one_array(tmp_path):
         frame.to_parquet(
             tmp_path / f"{number:02}.parquet", row_group_size=int(rng.integers(1, 300))
         )
-    one = lf.KMeans(6, random_state=0, max_iter=20).fit(lf.data.open(tmp_path))
+    one = lf.KMeans(6, random_state=0, max_iter=20).fit(lf.data.open_dataset(tmp_path))
     other = lf.KMeans(6, random_state=0, max_iter=20).fit(points)
     assert len(list(tmp_path.iterdir())) == 50
     np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
@@ -36,11 +36,11 @@ def frames():
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 def test_tables_in_memory_keep_their_names(kind):
     table = frames()[kind]
-    blocks = lf.data.open(table, columns=["c", "a"])
+    blocks = lf.data.open_dataset(table, columns=["c", "a"])
     np.testing.assert_array_equal(blocks.points, X[:, [2, 0]])
     assert blocks.names == ("c", "a")
     with pytest.raises(ValueError, match="'z'; there are a, b, c"):
-        lf.data.open(table, columns=["z"])
+        lf.data.open_dataset(table, columns=["z"])
 
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
@@ -50,24 +50,24 @@ def test_bad_tables_in_memory_are_refused(kind):
     if kind == "arrow":
         table = pa.Table.from_pandas(table)
     with pytest.raises(ValueError, match="source: word is not numeric"):
-        lf.data.open(table)
+        lf.data.open_dataset(table)
     with pytest.raises(ValueError, match=r"row 8, column b: found a missing value"):
-        lf.data.open(table, columns=["b"])
+        lf.data.open_dataset(table, columns=["b"])
 
 
 def test_frames_without_names_in_float32():
-    blocks = lf.data.open(pd.DataFrame(X[:9].astype(np.float32)), columns=["2"])
+    blocks = lf.data.open_dataset(pd.DataFrame(X[:9].astype(np.float32)), columns=["2"])
     assert blocks.names is None
     assert blocks.points.dtype == torch.float32
     np.testing.assert_array_equal(blocks.points, X[:9, [1]].astype(np.float32))
 
 
 def test_arrays_are_checked_and_columns_chosen():
-    np.testing.assert_array_equal(lf.data.open(X[:5], columns=["3"]).points, X[:5, [2]])
+    np.testing.assert_array_equal(lf.data.open_dataset(X[:5], columns=["3"]).points, X[:5, [2]])
     with pytest.raises(ValueError, match="source: row 2, column number 1: found a missing value"):
-        lf.data.open(np.array([[1.0], [np.nan]]))
+        lf.data.open_dataset(np.array([[1.0], [np.nan]]))
     with pytest.raises(ValueError, match="source: found list; pass a path"):
-        lf.data.open([[1.0]])
+        lf.data.open_dataset([[1.0]])
 
 
 @pytest.mark.parametrize("kind", ["file", "arrow"])
@@ -76,12 +76,19 @@ def test_the_index_of_pandas_is_not_a_column(tmp_path, kind):
     some = frames()["pandas"].iloc[[3, 5, 40]]
     some.to_parquet(tmp_path / "p.parquet")
     source = tmp_path / "p.parquet" if kind == "file" else pa.Table.from_pandas(some)
-    blocks = lf.data.open(source)
+    blocks = lf.data.open_dataset(source)
     assert blocks.names == ("a", "b", "c")
     np.testing.assert_array_equal(blocks.points, X[[3, 5, 40]])
-    assert lf.data.open(source, columns=["__index_level_0__"]).points.tolist() == [[3], [5], [40]]
+    assert lf.data.open_dataset(source, columns=["__index_level_0__"]).points.tolist() == [
+        [3],
+        [5],
+        [40],
+    ]
 
 
 def test_large_integers_are_rounded_beside_missing_values_too():
     table = pa.table({"a": [2**60 + 1, None, 3], "b": [True, False, True]})
-    assert lf.data.open(table, missing="drop").points.tolist() == [[2.0**60, 1.0], [3.0, 1.0]]
+    assert lf.data.open_dataset(table, missing="drop").points.tolist() == [
+        [2.0**60, 1.0],
+        [3.0, 1.0],
+    ]

@@ -60,9 +60,9 @@ def test_words_are_refused_with_column_row_and_repair():
         words = refusal(frame)
         assert words == (
             "X: column 'city' is not numeric (row 2: 'Rome'); leave it out, or make columns of 0 "
-            "and 1 of its words with lf.data.open(X, one_hot=('city',))"
+            "and 1 of its words with lf.data.open_dataset(X, one_hot=('city',))"
         )
-    assert lf.KMeans(2).fit(lf.data.open(frame, one_hot=("city",))).n_features_in_ == 7
+    assert lf.KMeans(2).fit(lf.data.open_dataset(frame, one_hot=("city",))).n_features_in_ == 7
     for rows in ([["1", "x"]] * 3, np.array([["1", "x"]] * 3), pd.DataFrame([["1", "x"]] * 3)):
         assert "column 1 is not numeric (row 0: 'x'); leave it out" in refusal(rows)
     categories = pd.DataFrame({"a": NUMBERS, "city": pd.Categorical(["x"] * 6)})
@@ -103,7 +103,7 @@ def test_masked_weights_and_centers_are_refused():
     for model, given, argument in (
         (lf.KMeans(2), {"sample_weight": hidden}, "sample_weight"),
         (lf.KMeans(2, init=centers), {}, "init"),
-        (lf.KMeans(2, match_to=centers), {}, "match_to"),
+        (lf.KMeans(2, reference_centers=centers), {}, "reference_centers"),
     ):
         with pytest.raises(ValueError, match=rf"^{argument}: found 1 masked value, the first"):
             model.fit(X, **given)
@@ -117,11 +117,13 @@ def test_masked_weights_and_centers_are_refused():
 def test_a_table_keeps_its_mask_as_missing_values():
     rows = np.ma.masked_equal([[0, 1], [2, 3], [4, 5], [6, 7]], 3)
     with pytest.raises(ValueError, match="row 2, column number 2: found a missing value"):
-        lf.data.open(rows)
-    assert lf.data.open(rows, missing="drop").n_rows == 3
-    np.testing.assert_array_equal(lf.data.open(rows, missing="median").points[:, 1], [1, 5, 5, 7])
+        lf.data.open_dataset(rows)
+    assert lf.data.open_dataset(rows, missing="drop").n_rows == 3
+    np.testing.assert_array_equal(
+        lf.data.open_dataset(rows, missing="median").points[:, 1], [1, 5, 5, 7]
+    )
     narrow = np.ma.masked_equal(np.array([[1.0], [2.0]], dtype=np.float32), 2.0)
-    assert lf.data.open(narrow, missing="drop").points.dtype == torch.float32
+    assert lf.data.open_dataset(narrow, missing="drop").points.dtype == torch.float32
 
 
 class LazyFrame:
@@ -143,7 +145,7 @@ def lazy_frames() -> list[object]:
 def test_lazy_frames_are_refused_with_the_repair(lazy):
     assert "found a LazyFrame, whose rows are not computed yet; pass X.collect()" in refusal(lazy)
     with pytest.raises(ValueError, match=r"source: found a LazyFrame.*pass source\.collect\(\)"):
-        lf.data.open(lazy)
+        lf.data.open_dataset(lazy)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool])

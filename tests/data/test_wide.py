@@ -63,10 +63,10 @@ def test_twenty_thousand_columns_take_seconds(tmp_path):
     row = ",".join(["0.12345678901234567", *map(str, range(1, count))])
     (tmp_path / "p.csv").write_text("\n".join([",".join(names), row, row]))
     began = time.process_time()
-    assert lf.data.open(tmp_path / "p.csv").names == tuple(names)
-    backwards = lf.data.open(tmp_path / "p.csv", columns=names[::-1]).points
+    assert lf.data.open_dataset(tmp_path / "p.csv").names == tuple(names)
+    backwards = lf.data.open_dataset(tmp_path / "p.csv", columns=names[::-1]).points
     table = pyarrow.table({name: [1.0] for name in names})
-    lf.data.open(table, columns=names[::-1])
+    lf.data.open_dataset(table, columns=names[::-1])
     assert time.process_time() - began < 8
     assert backwards[0, -1] == 0.12345678901234567
 
@@ -75,13 +75,13 @@ def test_lines_longer_than_a_megabyte_are_read(tmp_path):
     row = ",".join(f"{i}.{'0' * 60_000}" for i in range(30))
     names = ",".join(f"c{i}" for i in range(30))
     (tmp_path / "p.csv").write_text("\n".join([names, row, row]))
-    assert lf.data.open(tmp_path / "p.csv").points.tolist() == [[*range(30)]] * 2
+    assert lf.data.open_dataset(tmp_path / "p.csv").points.tolist() == [[*range(30)]] * 2
 
 
 def test_errors_name_some_of_many_columns(tmp_path):
     (tmp_path / "p.csv").write_text(",".join(f"c{i}" for i in range(500)) + "\n")
     with pytest.raises(ValueError, match=r"found 'z'; there are c0, .*, c19 and 480 more"):
-        lf.data.open(tmp_path / "p.csv", columns=["z"])
+        lf.data.open_dataset(tmp_path / "p.csv", columns=["z"])
 
 
 LONG = "x" * 200_000
@@ -98,24 +98,24 @@ def test_long_fields_are_not_called_open_quotes(tmp_path, kind):
     text, words = FIELDS[kind]
     (tmp_path / "p.csv").write_text(text)
     with pytest.raises(ValueError, match=words) as error:
-        lf.data.open(tmp_path / "p.csv", columns=["a"])
+        lf.data.open_dataset(tmp_path / "p.csv", columns=["a"])
     assert len(str(error.value)) < 1000
 
 
 def test_a_long_text_in_another_column_is_no_fault(tmp_path):
     (tmp_path / "p.csv").write_text(f'a,b\n1,{LONG}\n2,"{LONG},\n{LONG}"\n')
-    assert lf.data.open(tmp_path / "p.csv", columns=["a"]).points.tolist() == [[1], [2]]
+    assert lf.data.open_dataset(tmp_path / "p.csv", columns=["a"]).points.tolist() == [[1], [2]]
 
 
 def test_a_file_without_ends_of_lines_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_table, "_LONGEST", 1 << 20)
     (tmp_path / "p.csv").write_text("1," * (1 << 20))
     with pytest.raises(ValueError, match="line 1: found a record of more than 1 million char"):
-        lf.data.open(tmp_path / "p.csv")
+        lf.data.open_dataset(tmp_path / "p.csv")
 
 
 def test_a_line_longer_than_a_block_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_table, "_BLOCK", 1 << 16)
     (tmp_path / "p.csv").write_text(f"a,b\n1,{LONG}\n2,{LONG}\n")
     with pytest.raises(ValueError, match="found a line of more than"):
-        lf.data.open(tmp_path / "p.csv", columns=["a"])
+        lf.data.open_dataset(tmp_path / "p.csv", columns=["a"])

@@ -48,7 +48,7 @@ def literal() -> Arrays:
 
 
 def scaled() -> Arrays:
-    scaling = lf.data.open(ROWS, scale="standard").scaling
+    scaling = lf.data.open_dataset(ROWS, scale="standard").scaling
     assert scaling is not None
     return [scaling.shift.numpy(), scaling.scale.numpy()]
 
@@ -92,7 +92,12 @@ def forked() -> dict[str, Case]:
         found[method] = partial(use, method)
     for recipe in (lf.recipes.lloyd(), lf.recipes.soft(1.0)):
         found[f"batch of {recipe.name}"] = partial(batch, recipe)
-    others = {"circuit": literal, "data.open": scaled, "train": trained, "threads": in_two_threads}
+    others = {
+        "circuit": literal,
+        "data.open_dataset": scaled,
+        "train": trained,
+        "threads": in_two_threads,
+    }
     return {**found, **others}
 
 

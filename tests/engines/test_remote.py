@@ -21,9 +21,9 @@ ESTIMATORS = {
     "trimmed": lf.TrimmedKMeans(5, keep=0.8),
     "robust": lf.RobustKMeans(5, inverse_temperature=0.05),
     "robust, top": lf.RobustKMeans(5, inverse_temperature=0.05, activation=TopK(20)),
-    "medoids": lf.KMedoids(5, algorithm="paper", max_iter=12, patience=5),
+    "medoids": lf.KMedoids(5, method="paper", max_iter=12, patience=5),
     "relocating": lf.RelocatingKMeans(5, max_iter=80, n_init=2),
-    "learned": lf.LearnedKMeans(5, n_steps=3, polish=3),
+    "learned": lf.LearnedKMeans(5, n_steps=3, max_iter=3),
     "circuit": lf.CircuitClusterer(5, recipe=lf.recipes.soft_dot(0.3)),
 }
 N = 600

@@ -1,5 +1,6 @@
 """torch on one core in worker threads only: callbacks, circuits and other fits keep their cores."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Thread
 
@@ -8,7 +9,15 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.engines import Chunked
+from lloydformer.engines.thread_pool import (
+    allowed_threads,
+    callers_cores,
+    map_on_single_cores,
+    one_core,
+    single_core_pool,
+    torch_threads,
+)
 
 X = np.random.default_rng(0).normal(size=(30_000, 4))
 
@@ -35,6 +44,69 @@ def test_threads_of_the_pool_have_one_core_and_others_keep_theirs():
         assert torch.get_num_threads() == 3
         assert cores_of_a_new_thread() == 3
     assert torch.get_num_threads() == 3
+
+
+def test_one_core_is_undone_for_callers_and_forgotten_by_sessions():
+    """Sessions that a fit opens have the threads of the caller, whatever torch may use in it."""
+    before = allowed_threads()
+    with one_core(), one_core():
+        assert torch.get_num_threads() == 1
+        assert (torch_threads(), allowed_threads()) == (3, before)
+        with callers_cores():
+            assert torch.get_num_threads() == 3
+            with one_core():
+                assert torch.get_num_threads() == 1
+            assert torch.get_num_threads() == 3
+        assert torch.get_num_threads() == 1
+        assert cores_of_a_new_thread() == 3
+    with pytest.raises(ZeroDivisionError), one_core():
+        raise ZeroDivisionError
+    assert torch.get_num_threads() == torch_threads() == 3
+
+
+def test_leaves_are_mapped_in_order_on_one_core_each():
+    found = map_on_single_cores(
+        lambda item: (item, torch.get_num_threads()), range(9), torch.device("cpu")
+    )
+    assert found == [(item, 1) for item in range(9)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_forked_within_stays_on_one_core():
+    """OpenMP's threads are not copied: the child would wait for them for ever."""
+    for around in (one_core, callers_cores):
+        with one_core():
+            with around():
+                child = os.fork()
+            if child == 0:
+                with callers_cores():
+                    inner = torch.get_num_threads()
+        if child == 0:
+            os._exit(0 if (inner, torch.get_num_threads()) == (1, 1) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("name", ["chunked", "native"])
+def test_fits_and_assignments_leave_torch_on_one_core(name, monkeypatch):
+    """Also where the centers have more numbers than torch processes in one thread."""
+    heard, opened = set(), []
+    plain, open_session = torch.Tensor.sum, Chunked.open
+    monkeypatch.setattr(
+        torch.Tensor, "sum",
+        lambda self, *a, **k: heard.add(torch.get_num_threads()) or plain(self, *a, **k),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        Chunked, "open", lambda self, blocks: opened.append(torch_threads())
+        or open_session(self, blocks),
+    )  # fmt: skip
+    points = np.random.default_rng(0).normal(size=(400, 200))
+    model = lf.SoftKMeans(200, engine=name, max_iter=2, random_state=0, init=points[:200])
+    model.fit(points).score(points)
+    model.transform(points), lf.GaussianMixture(2, engine=name).fit(X[:99]).predict_proba(X[:99])
+    assert heard == {1}
+    assert set(opened) <= {3}
 
 
 @pytest.mark.parametrize("kind", [lf.KMeans, lf.SoftKMeans, lf.KMedoids, lf.RelocatingKMeans])

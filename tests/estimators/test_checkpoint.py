@@ -17,7 +17,7 @@ from lloydformer.estimators import ALGORITHMS, initial_centers
 from lloydformer.solving.checkpoint import _HEAD, CheckpointFile
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-OWN = {"medoids": {"algorithm": "paper"}, "soft": {"inverse_temperature": 0.5}}
+OWN = {"medoids": {"method": "paper"}, "soft": {"inverse_temperature": 0.5}}
 CASES = {name: (ALGORITHMS[name].estimator, OWN.get(name, {})) for name in ALGORITHMS} | {
     "starts": (lf.KMeans, {"n_init": 3}),
     "batches": (lf.KMeans, {"batch_size": 512}),
@@ -337,7 +337,13 @@ def stop_at(number):
 def test_a_fit_that_is_stopped_while_it_polishes_resumes_to_the_same_bits(number, tmp_path):
     # More than 2^22 products: below that one engine call solves the data, and nothing is resumed.
     X = np.random.default_rng(0).normal(size=(60_000, 8))
-    settings = {"n_steps": 2, "polish": 12, "tol": 0, "random_state": 0, "beside_lloyd": False}
+    settings = {
+        "n_steps": 2,
+        "max_iter": 12,
+        "tol": 0,
+        "random_state": 0,
+        "compare_to_lloyd": False,
+    }
     whole = lf.LearnedKMeans(9, **settings, callback=lambda progress: None).fit(X)
     settings["checkpoint"] = tmp_path / "c"
     with pytest.raises(KeyboardInterrupt):

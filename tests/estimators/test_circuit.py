@@ -35,7 +35,7 @@ def test_no_recipe_is_lloyds():
         (recipes.spherical(), lf.SphericalKMeans()),
         (recipes.trimmed(0.8), lf.TrimmedKMeans(keep=0.8)),
         (recipes.robust(0.02), lf.RobustKMeans(inverse_temperature=0.02)),
-        (recipes.medoids(2.0), lf.KMedoids(algorithm="paper", separation=2.0)),
+        (recipes.medoids(2.0), lf.KMedoids(method="paper", separation=2.0)),
     ],
     ids=lambda part: getattr(part, "name", ""),
 )

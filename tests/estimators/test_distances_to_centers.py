@@ -42,7 +42,7 @@ def test_distances_to_medoids_are_those_of_transform(metric, dtype):
 
 
 def test_manhattan_distances_of_scaled_blocks_are_scaled():
-    blocks = lf.data.open(X * [1, 10, 100], scale="standard")
+    blocks = lf.data.open_dataset(X * [1, 10, 100], scale="standard")
     model = lf.KMedoids(4, metric="manhattan", random_state=0).fit(blocks)
     found = model.distances_to_centers(blocks, model.labels_)
     assert found.sum() == pytest.approx(model.inertia_)
@@ -50,7 +50,7 @@ def test_manhattan_distances_of_scaled_blocks_are_scaled():
 
 
 def test_distances_of_scaled_blocks_are_scaled():
-    blocks = lf.data.open(X * [1, 10, 100], scale="standard")
+    blocks = lf.data.open_dataset(X * [1, 10, 100], scale="standard")
     model = lf.KMeans(4, random_state=0).fit(blocks)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     centers = (model.cluster_centers_ / [1, 10, 100] - X.mean(axis=0)) / X.std(axis=0)

@@ -14,7 +14,11 @@ import lloydformer as lf
 from lloydformer.engines import ENGINES
 from lloydformer.estimators.parameter_checks import StrOptions
 
-ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "predict")]
+ESTIMATORS = [
+    kind
+    for name in lf.__all__
+    if hasattr(kind := getattr(lf, name), "predict") and kind is not lf.Clusterer
+]
 
 
 def documented(kind: type[Any], section: str) -> dict[str, str]:

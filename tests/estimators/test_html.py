@@ -14,7 +14,11 @@ from sklearn.preprocessing import StandardScaler
 
 import lloydformer as lf
 
-ESTIMATORS = [kind for n in lf.__all__ if hasattr(kind := getattr(lf, n), "predict")]
+ESTIMATORS = [
+    kind
+    for name in lf.__all__
+    if hasattr(kind := getattr(lf, name), "predict") and kind is not lf.Clusterer
+]
 INSTALLED = Version(sklearn.__version__)
 shows_parameters = pytest.mark.skipif(
     Version("1.8") > INSTALLED, reason="scikit-learn 1.8 shows them"

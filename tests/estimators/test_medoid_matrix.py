@@ -183,7 +183,7 @@ def test_few_rows_get_ten_starts(monkeypatch, algorithm, n, starts):
 
     monkeypatch.setattr(medoid_matrix, "_run", counted)
     distances = pairwise_distances(np.arange(n)[:, None])
-    lf.KMedoids(3, algorithm=algorithm, metric="precomputed", random_state=0).fit(distances)
+    lf.KMedoids(3, method=algorithm, metric="precomputed", random_state=0).fit(distances)
     assert len(runs) == starts
 
 

@@ -88,13 +88,13 @@ def test_more_effort_is_not_worse_on_average(metric):
             lf.KMedoids(12, metric=metric, effort=effort, random_state=s).fit(points).inertia_
             for s in range(40)
         ])
-        for effort in ("quick", "thorough")
+        for effort in ("low", "high")
     }  # fmt: skip
-    assert losses["thorough"] <= losses["quick"]
+    assert losses["high"] <= losses["low"]
 
 
 def test_swaps_alone_end_in_a_local_optimum():
-    model = lf.KMedoids(5, algorithm="fasterpam", metric="manhattan", random_state=0).fit(X)
+    model = lf.KMedoids(5, method="fasterpam", metric="manhattan", random_state=0).fit(X)
     distances = pairwise_distances(X, metric="manhattan")
     assert kmedoids.fasterpam(distances, model.medoid_indices_.astype(np.uint64)).n_swap == 0
 
@@ -161,7 +161,7 @@ def test_a_matrix_that_is_nearly_symmetric(engine):
 
 
 REFUSED = {
-    "with algorithm=.paper.": ({"algorithm": "paper", "metric": "manhattan"}, X),
+    "with method=.paper.": ({"method": "paper", "metric": "manhattan"}, X),
     "square matrix": ({"metric": "precomputed"}, X),
     "below 0": ({"metric": "precomputed"}, -np.ones((3, 3))),
     "symmetric": ({"metric": "precomputed"}, np.triu(np.ones((4, 4)), 1)),

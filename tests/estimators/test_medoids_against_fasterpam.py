@@ -32,7 +32,7 @@ def test_the_loss_of_both(name, capsys):
     X = scaled(name)
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     pam = kmedoids.fasterpam(squares, K, random_state=0).loss
-    model = lf.KMedoids(K, algorithm="paper", random_state=0, max_iter=100)
+    model = lf.KMedoids(K, method="paper", random_state=0, max_iter=100)
     ours = model.fit(X).inertia_
     last = model.set_params(return_last=True).fit(X).inertia_
     with capsys.disabled():

@@ -51,7 +51,7 @@ import sys, numpy as np, lloydformer as lf
 engine, k = sys.argv[1], 100
 X = np.random.default_rng(0).standard_normal((60_000, 4), dtype=np.float32)
 def peak(n):
-    lf.LearnedKMeans(k, init=X[:k], n_init=1, n_steps=2, polish=1, engine=engine).fit(X[:n])
+    lf.LearnedKMeans(k, init=X[:k], n_init=1, n_steps=2, max_iter=1, engine=engine).fit(X[:n])
     return used()
 before, whole = peak(10_000), peak(60_000)
 print(whole - before)

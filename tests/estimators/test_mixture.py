@@ -156,7 +156,7 @@ def test_frames_tensors_and_blocks_give_the_same(tmp_path):
     assert isinstance(tensor.covariances_, torch.Tensor)
     assert isinstance(tensor.predict_proba(torch.tensor(rows)), torch.Tensor)
     np.save(tmp_path / "rows.npy", rows)
-    blocks = lf.GaussianMixture(**options).fit(lf.data.open(tmp_path / "rows.npy"))
+    blocks = lf.GaussianMixture(**options).fit(lf.data.open_dataset(tmp_path / "rows.npy"))
     for other in (frame, tensor, blocks):
         assert np.array_equal(np.asarray(other.means_), plain.means_)
         assert np.array_equal(np.asarray(other.labels_), plain.labels_)

@@ -23,7 +23,7 @@ def anonymous():
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
 path, *cases = sys.argv[1:]
-lf.KMeans, lf.SphericalKMeans, lf.data.open  # names are imported when they are first used
+lf.KMeans, lf.SphericalKMeans, lf.data.open_dataset  # names are imported when they are first used
 before = anonymous()
 for case in cases:
     peak, over = [before], threading.Event()
@@ -72,12 +72,12 @@ SPHERICAL = PLAIN.replace("KMeans", "SphericalKMeans")
 SEARCHED = PLAIN.replace("random'", "k-means||'")
 CASES = {
     "C": (
-        f"{PLAIN}.fit(lf.data.open(path))",
-        f"{PLAIN}.fit(lf.data.open(path, scale='standard'))",
-        f"{SPHERICAL}.fit(lf.data.open(path, scale='minmax'))",
-        f"{SEARCHED}.fit(lf.data.open(path)).predict(lf.data.open(path))",
+        f"{PLAIN}.fit(lf.data.open_dataset(path))",
+        f"{PLAIN}.fit(lf.data.open_dataset(path, scale='standard'))",
+        f"{SPHERICAL}.fit(lf.data.open_dataset(path, scale='minmax'))",
+        f"{SEARCHED}.fit(lf.data.open_dataset(path)).predict(lf.data.open_dataset(path))",
     ),
-    "F": (f"{PLAIN}.fit(lf.data.open(path))",),
+    "F": (f"{PLAIN}.fit(lf.data.open_dataset(path))",),
 }
 
 
@@ -100,7 +100,7 @@ def test_beyond_the_threshold_state_and_columns_are_on_disk(million):
         million,
         "setattr(mapped_files, '_IN_MEMORY', 10**6)",
         f"lf.TrimmedKMeans(3, init='random', n_init=2, max_iter=2, random_state=0)"
-        f".fit(lf.data.open(path, columns={columns}))",
+        f".fit(lf.data.open_dataset(path, columns={columns}))",
     )
     assert above <= FIXED, above
 
@@ -110,7 +110,7 @@ def test_twenty_million_points_in_500_megabytes(tmp_path):
     if shutil.disk_usage(tmp_path).free < 3 * 10**9:
         pytest.skip(f"the file takes 1.3 GB, and there is too little room in {tmp_path}")
     path = write(tmp_path / "points.npy", 20_000_000)
-    fit = f"lf.KMeans({K}, max_iter=10, random_state=0).fit(lf.data.open(path))"
+    fit = f"lf.KMeans({K}, max_iter=10, random_state=0).fit(lf.data.open_dataset(path))"
     (above,) = anonymous_bytes(path, fit)
     assert above <= 500 * 10**6, f"{above / 1e6:.0f} MB"
     assert above <= 12 * 20_000_000 + FIXED, f"{above / 1e6:.0f} MB"
@@ -119,7 +119,7 @@ def test_twenty_million_points_in_500_megabytes(tmp_path):
 @pytest.mark.parametrize("init", ["k-means||", pytest.param("random", marks=pytest.mark.long)])
 def test_a_million_mapped_rows_give_what_they_give_in_memory(million, init):
     fit = lf.KMeans(K, init=init, n_init=1, max_iter=5, random_state=0)
-    centers = fit.fit(lf.data.open(million)).cluster_centers_
+    centers = fit.fit(lf.data.open_dataset(million)).cluster_centers_
     labels = fit.labels_
     fit.fit(np.load(million))
     np.testing.assert_array_equal(centers, fit.cluster_centers_)

@@ -36,7 +36,7 @@ KINDS = [
     lambda X: X.astype(np.float32),
     torch.from_numpy,
     lambda X: torch.from_numpy(X).float(),
-    lambda X: lf.data.open(X, scale="minmax"),
+    lambda X: lf.data.open_dataset(X, scale="minmax"),
 ]
 
 

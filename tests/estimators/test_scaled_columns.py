@@ -20,7 +20,7 @@ TYPES = (np.float64, np.float32)
 
 @pytest.fixture(scope="module", params=TYPES, ids=["float64", "float32"])
 def blocks(request):
-    return lf.data.open(X.astype(request.param), scale="auto")
+    return lf.data.open_dataset(X.astype(request.param), scale="auto")
 
 
 def fit(blocks, **options):
@@ -51,7 +51,13 @@ def test_rows_in_the_units_of_the_data_get_the_labels_of_the_fit(blocks, engine,
     model.save_pretrained(tmp_path / "model")
     again = lf.KMeans.from_pretrained(tmp_path / "model")
     for one in (model, again):
-        for given in (blocks, rows, rows.tolist(), torch.from_numpy(rows), lf.data.open(rows)):
+        for given in (
+            blocks,
+            rows,
+            rows.tolist(),
+            torch.from_numpy(rows),
+            lf.data.open_dataset(rows),
+        ):
             assert np.array_equal(one.predict(given), model.labels_)
         assert one.score(rows) == pytest.approx(-model.inertia_, rel=1e-6)
     np.testing.assert_array_equal(again.transform(rows), model.transform(rows))
@@ -123,9 +129,9 @@ def test_a_description_is_in_the_units_of_the_data(blocks):
 
 
 def test_rows_larger_than_memory(monkeypatch):
-    expected = fit(lf.data.open(X, scale="auto"))
+    expected = fit(lf.data.open_dataset(X, scale="auto"))
     monkeypatch.setattr(mapped_files, "_IN_MEMORY", 1000)
-    blocks = lf.data.open(X, scale="auto")
+    blocks = lf.data.open_dataset(X, scale="auto")
     found = fit(blocks)
     np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
     assert np.array_equal(found.predict(X), expected.labels_)
@@ -143,6 +149,6 @@ def test_dask_collections(blocks):
 def test_one_of_two_words_is_one_column():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"a": [1.0, 5.0, 9.0], "smoker": ["yes", "no", "yes"]})
-    opened = lf.data.open(frame, one_hot=["smoker"])
+    opened = lf.data.open_dataset(frame, one_hot=["smoker"])
     assert opened.names == ("a", "smoker=yes")
     assert opened.points[:, 1].tolist() == [1.0, 0.0, 1.0]

@@ -95,7 +95,7 @@ def test_medoids_are_rows_of_the_new_data():
 def test_tensors_and_scaled_data_go_on_too():
     model = lf.KMeans(5, random_state=0, warm_start=True, max_iter=2).fit(X)
     expected = made(lf.KMeans(5), init=model.cluster_centers_.copy(), max_iter=2)
-    scaled = lf.data.open(X, scale="standard")
+    scaled = lf.data.open_dataset(X, scale="standard")
     model.fit(scaled)
     np.testing.assert_array_equal(model.labels_, expected.fit(scaled).labels_)
     assert isinstance(model.fit(torch.from_numpy(X)).labels_, torch.Tensor)

@@ -97,7 +97,7 @@ def test_medoids_with_weight_two_are_drawn_as_if_there_twice():
     """Points 0, 1 and 1/2 about 1/2: draws in proportion to w exp(-d^2)."""
     points, weights = np.array([[0.0], [1.0], [0.5]]), np.array([2.0, 1.0, 1.0])
     drawn = [
-        medoids(seed, algorithm="paper", n_clusters=1, init=[[0.5]], max_iter=1, return_last=True)
+        medoids(seed, method="paper", n_clusters=1, init=[[0.5]], max_iter=1, return_last=True)
         .fit(points, sample_weight=weights)
         .medoid_indices_.item()
         for seed in range(150)

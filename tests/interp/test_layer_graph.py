@@ -39,7 +39,13 @@ def largest_change(name, edge, n_problems):
     circuit = lf.Circuit(RECIPES[name], 3 if "layer" in name else 2, 3)
     for number in range(n_problems):
         intact, cut = lf.interp.ablate_edge(
-            circuit, edge, *problem(name, number), layer=LAYER, n_layers=3, seed=5, keep=TOKENS
+            circuit,
+            edge,
+            *problem(name, number),
+            layer=LAYER,
+            n_layers=3,
+            seed=5,
+            names_filter=TOKENS,
         )
         values = [(intact[t], cut[t]) for t in TOKENS]
         values += [(intact.centers, cut.centers), (intact.assignments, cut.assignments)]
@@ -74,7 +80,7 @@ def test_an_ablated_variable_is_the_one_that_the_node_names():
 
     def assignment(source):
         edge = edges[f"{source} -> next_points.residual"]
-        intact, cut = lf.interp.ablate_edge(circuit, edge, points, centers, keep=(name,))
+        intact, cut = lf.interp.ablate_edge(circuit, edge, points, centers, names_filter=(name,))
         return intact, cut[name] @ basis.mT
 
     intact, both = assignment("encoder_self")

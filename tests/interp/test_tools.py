@@ -116,7 +116,7 @@ def test_nothing_changes_by_looking():
     """Patching with the run's own values is the identity."""
     pair = lf.interp.pairs("label", 1)[0]
     circuit = circuit_of(lf.recipes.trimmed())
-    trace = circuit(*pair.clean, 2, keep=HEADS)
+    trace = circuit(*pair.clean, 2, names_filter=HEADS)
     for name in trace.kept:
         with circuit.patch(name, trace[name]):
             assert torch.equal(circuit(*pair.clean, 2).centers, trace.centers)

@@ -17,7 +17,7 @@ from lloydformer.learning import pretrained as reading
 
 def learned(k=6, **given):
     """Only the layer of the data's d and k: no polish, no comparison with Lloyd's algorithm."""
-    wanted = {"pretrained": "auto", "polish": 0, "beside_lloyd": False} | given
+    wanted = {"pretrained": "auto", "max_iter": 0, "compare_to_lloyd": False} | given
     return lf.LearnedKMeans(k, **wanted)
 
 
@@ -53,7 +53,7 @@ def test_centers_are_those_of_the_circuit_on_scaled_data(X):
     start = X[:6]
     model = learned(6, pretrained="d4-k6", init=start, n_init=1, n_steps=5).fit(X)
     low, span = X.min(axis=0), X.max(axis=0) - X.min(axis=0)
-    circuit = lf.learning.load("d4-k6").circuit()
+    circuit = lf.learning.load_pretrained("d4-k6").circuit()
     trace = circuit(torch.tensor((X - low) / span), torch.tensor((start - low) / span), 5)
     scaled = (model.cluster_centers_ - low) / span
     np.testing.assert_allclose(scaled, trace.centers[-1].detach().numpy(), atol=1e-6)
@@ -79,7 +79,7 @@ def test_the_seed_gives_the_result(X):
 
 
 def test_polish_is_lloyds_algorithm_from_the_last_centers(X, fitted):
-    polished = learned(6, random_state=0, polish=50).fit(X)
+    polished = learned(6, random_state=0, max_iter=50).fit(X)
     lloyd = lf.KMeans(6, init=fitted.cluster_centers_, n_init=1, max_iter=50).fit(X)
     np.testing.assert_allclose(polished.cluster_centers_, lloyd.cluster_centers_)
     assert polished.inertia_ <= fitted.inertia_

@@ -2,9 +2,9 @@
 
 import torch
 
-from lloydformer.learning import load
 from lloydformer.learning.evaluation import compare, compare_on, draw_unseen
 from lloydformer.learning.objective import smoothed_objective
+from lloydformer.learning.pretrained import load
 
 
 def test_means_are_over_tasks_and_centers_are_the_last():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from lloydformer.learning import load
 from lloydformer.learning.evaluation import draw_unseen
+from lloydformer.learning.pretrained import load
 from lloydformer.learning.tasks import Tasks
 from lloydformer.paper.attention_heads import (
     HEADS,

@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
-from lloydformer.learning import load
 from lloydformer.learning.evaluation import compare_on, draw_unseen, draw_validation
+from lloydformer.learning.pretrained import load
 from lloydformer.learning.trainer import Trainer
 from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.lloyd_comparison import DROPOUT, compare_with_dropout

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from lloydformer.learning import load
+from lloydformer.learning.pretrained import load
 from lloydformer.paper.artefact import Scope, load_artefact
 from lloydformer.paper.attention_heads import (
     head_matrices,

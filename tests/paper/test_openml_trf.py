@@ -6,7 +6,7 @@ import torch
 from sklearn.cluster import KMeans
 
 from lloydformer.data.paths import find_in_data_folder
-from lloydformer.learning import load
+from lloydformer.learning.pretrained import load
 from lloydformer.paper import openml_trf
 from lloydformer.paper.artefact import Record, Scope, load_artefact
 from lloydformer.paper.openml_trf import draw_trials, measure

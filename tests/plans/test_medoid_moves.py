@@ -41,7 +41,7 @@ def test_a_search_is_that_of_the_plain_algorithm(metric, n, d, k, weighted):
     for one in (search, plain):
         one.begin(start)
     assert search.loss == pytest.approx(plain.loss, rel=1e-12)
-    effort = EFFORTS["balanced"]
+    effort = EFFORTS["medium"]
     patience = effort.patience_for(n, k) if k > 1 else 0
     losses = plain.run(7, effort.quiet, patience, effort.reach(n, k), first=3)
     count = 0
@@ -65,7 +65,7 @@ def test_no_move_raises_the_loss(make, seed, metric, k, ties):
     search = make(points, metric) if plain else make(PointDistances(points, metric))
     search.begin(rng.choice(25, k, replace=False))
     before, distances = search.loss, pairwise_distances(X, metric=metric)
-    for _ in relocating_rounds(search, EFFORTS["balanced"], seed, 25):
+    for _ in relocating_rounds(search, EFFORTS["medium"], seed, 25):
         assert len(set(search.medoids)) == k
         assert search.loss <= before * (1 + 1e-12) + 1e-12
         assert search.loss == pytest.approx(loss(distances, search.medoids), abs=1e-9)

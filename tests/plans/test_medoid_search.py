@@ -185,7 +185,7 @@ def test_ctrl_c_within_a_sweep_keeps_the_medoids_so_far(algorithm, monkeypatch):
 
     monkeypatch.setattr(medoid_search, "CALL", 1)
     monkeypatch.setattr(KernelSearch, "_run", run_or_stop)
-    model = lf.KMedoids(5, algorithm=algorithm, init=X[:5], random_state=0)
+    model = lf.KMedoids(5, method=algorithm, init=X[:5], random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert model.inertia_ == pytest.approx(losses[0])
@@ -224,8 +224,8 @@ def test_every_row_has_a_medoid_at_the_largest_distance(dtype):
         assert sorted(search.medoids) == [0, 1, 2]
 
 
-def test_few_rows_and_thorough_searches_have_their_full_patience():
-    balanced, thorough = EFFORTS["balanced"], EFFORTS["thorough"]
-    assert balanced.patience_for(256, 50) == 5
-    assert balanced.patience_for(1000, 50) == 2
-    assert thorough.patience_for(1000, 50) == 20
+def test_few_rows_and_long_searches_have_their_full_patience():
+    medium, high = EFFORTS["medium"], EFFORTS["high"]
+    assert medium.patience_for(256, 50) == 5
+    assert medium.patience_for(1000, 50) == 2
+    assert high.patience_for(1000, 50) == 20

@@ -29,4 +29,4 @@ def trace() -> lf.Trace:
     """Two pairs on a line in the plane; after one layer the centers are their means."""
     points = torch.tensor([[0.0, 0.0], [1.0, 0.0], [10.0, 0.0], [12.0, 0.0]])
     circuit = lf.Circuit(lf.recipes.lloyd(), n_features=2, n_clusters=2)
-    return circuit(points, points[[0, 2]], n_layers=2, keep=("layers.0.*",))
+    return circuit(points, points[[0, 2]], n_layers=2, names_filter=("layers.0.*",))

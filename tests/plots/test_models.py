@@ -47,13 +47,57 @@ def test_the_map_names_the_variance_of_its_axes():
 
 def test_two_columns_are_drawn_as_they_are():
     frame = X[["long", "wide"]] * [1, 1000]
-    model = lf.KMeans(3, random_state=0).fit(lf.data.open(frame, scale="standard"))
-    ax = model.plot(lf.data.open(frame)).axes[0]
+    model = lf.KMeans(3, random_state=0).fit(lf.data.open_dataset(frame, scale="standard"))
+    ax = model.plot(lf.data.open_dataset(frame)).axes[0]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("long", "wide")
     drawn = np.vstack([dots.get_offsets() for dots in ax.collections])
     np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(frame, axis=0), rtol=1e-6)
     placed = np.array([text.get_position() for text in ax.texts])
     np.testing.assert_allclose(placed, model.cluster_centers_, rtol=1e-6)
+
+
+def ellipses(ax):
+    """The curves of the components: of two lines each, the coloured one."""
+    return [np.array(line.get_xydata()) for line in ax.lines if line.get_color() != "white"]
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_components_of_a_mixture_have_ellipses_of_two_standard_deviations(kind):
+    frame = X[["long", "wide"]] * [1, 1000]
+    model = lf.GaussianMixture(3, covariance_type=kind, random_state=0).fit(frame)
+    found = ellipses(model.plot(frame, kind="map").axes[0])
+    assert len(found) == 3
+    for j, curve in enumerate(found):
+        precision = model.precisions_ if kind == "tied" else model.precisions_[j]
+        if kind in ("diag", "spherical"):
+            precision = np.diag(np.broadcast_to(precision, 2))
+        away = curve - model.means_[j]
+        squares = np.einsum("op,pq,oq->o", away, precision, away)
+        np.testing.assert_allclose(squares, 4, rtol=1e-6)
+        np.testing.assert_allclose(curve[0], curve[-1])
+
+
+def test_ellipses_of_many_columns_lie_in_the_plane_of_the_map():
+    model = lf.GaussianMixture(3, random_state=0).fit(X)
+    plane = PCA(2).fit(X)
+    for j, curve in enumerate(ellipses(model.plot(X).axes[0])):
+        own = plane.components_ @ model.covariances_[j] @ plane.components_.T
+        widest = 2 * np.sqrt(np.linalg.eigvalsh(own)[-1])
+        signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+        middle = plane.transform(pd.DataFrame(model.means_, columns=X.columns))[j]
+        # the signs of principal components are arbitrary
+        distances = [np.linalg.norm(curve * sign - middle, axis=1).max() for sign in signs]
+        assert min(abs(np.array(distances) - widest)) < 1e-3 * widest
+
+
+def test_ellipses_follow_the_scale_of_the_columns():
+    frame = X[["long", "wide"]] * [1, 1000]
+    data = lf.data.open(frame, scale="standard")
+    model = lf.GaussianMixture(3, random_state=0).fit(data)
+    plain = lf.GaussianMixture(3, means_init=model.means_, reg_covar=1e-9).fit(frame)
+    curves = ellipses(model.plot(lf.data.open(frame)).axes[0])
+    for one, two in zip(curves, ellipses(plain.plot(frame).axes[0]), strict=True):
+        np.testing.assert_allclose(one.max(axis=0), two.max(axis=0), rtol=0.01)
 
 
 def test_one_column_is_drawn_as_a_strip():

@@ -19,7 +19,7 @@ MODEL = lf.KMeans(3, random_state=0).fit(X)
 KINDS = {
     "frame": lambda: pd.DataFrame(X, columns=["x1", "x2", "x3"]),
     "tensor": lambda: torch.from_numpy(X),
-    "blocks": lambda: lf.data.open(X),
+    "blocks": lambda: lf.data.open_dataset(X),
     "sparse": lambda: sparse.csr_matrix(X),
     "sparse array": lambda: sparse.csc_array(X),
     "list": lambda: X.tolist(),
@@ -99,7 +99,7 @@ def test_a_row_of_weight_two_counts_twice():
 
 
 def test_a_fit_that_scaled_the_columns():
-    blocks = lf.data.open(X * [1, 1000, 1], scale="standard")
+    blocks = lf.data.open_dataset(X * [1, 1000, 1], scale="standard")
     model = lf.KMeans(3, random_state=0).fit(blocks)
     found = open_clustering(model, blocks)
     np.testing.assert_allclose(found.statistics.means, model.cluster_centers_, rtol=1e-9)

@@ -201,7 +201,11 @@ def traced(golden: Golden, numbers: Numbers) -> dict[str, Any]:
             warnings.simplefilter("always")
             circuit = Circuit(deserialise(golden.recipe), points.shape[1], len(centers)).eval()
             trace = circuit(
-                torch.tensor(points), torch.tensor(centers), N_LAYERS, keep="*", seed=golden.seed
+                torch.tensor(points),
+                torch.tensor(centers),
+                N_LAYERS,
+                names_filter="*",
+                seed=golden.seed,
             )
     except ValueError as error:
         return {**asked, "refusal": str(error)}

@@ -55,11 +55,11 @@ FITS = {
     "spherical, weights": lambda: lf.SphericalKMeans(K, max_iter=3, zero_rows="ignore", **ROWS),
     "trimmed": lambda: lf.TrimmedKMeans(K, keep=0.9, max_iter=3, **ROWS),
     "robust": lambda: lf.RobustKMeans(K, inverse_temperature=0.05, max_iter=2, **ROWS),
-    "medoids": lambda: lf.KMedoids(K, effort="quick", max_iter=8, **ROWS),
+    "medoids": lambda: lf.KMedoids(K, effort="low", max_iter=8, **ROWS),
     "medoids, weights": lambda: lf.KMedoids(K, metric="manhattan", max_iter=4, **ROWS),
-    "medoids, paper": lambda: lf.KMedoids(K, algorithm="paper", max_iter=3, **ROWS),
+    "medoids, paper": lambda: lf.KMedoids(K, method="paper", max_iter=3, **ROWS),
     "relocating": lambda: lf.RelocatingKMeans(K, max_iter=30, tol=0.03, **ROWS),
-    "learned": lambda: lf.LearnedKMeans(K, n_steps=2, polish=2, **ROWS),
+    "learned": lambda: lf.LearnedKMeans(K, n_steps=2, max_iter=2, **ROWS),
     "circuit": lambda: lf.CircuitClusterer(K, recipe=lf.recipes.lloyd(), max_iter=3, **ROWS),
 }
 

@@ -5,6 +5,8 @@ name. An abort or a wait in a case ends this process or its output; the test tha
 for both. Cases:
 
 threads:ESTIMATOR:ENGINE          no thread can be started
+wide:ESTIMATOR:ENGINE             the same for a fit with 120,000 numbers in its centers, and for
+                                  `predict`, `transform` and `score` afterwards
 memory:MB:ESTIMATOR:ENGINE        the address space may grow by so many MB (RLIMIT_AS)
 pool:MB                           kernels with 8 threads under that limit
 failure                           a kernel runs out of memory, and the session is used again
@@ -64,13 +66,40 @@ def _set_stack(libc: ctypes.CDLL, attributes: ctypes.Array, size: int) -> None:
 
 
 def fit(estimator: str, engine: str) -> str:
-    model = getattr(lf, estimator)(K, engine=engine, random_state=0, n_init=2, max_iter=6)
-    return repr(model.fit(X).inertia_)
+    how = {"engine": engine, "random_state": 0, "n_init": 2}
+    if estimator == "LearnedKMeans":
+        how["n_steps"] = 6
+    elif estimator == "BernoulliMixture":
+        return repr(lf.BernoulliMixture(K, **how, max_iter=6).fit(X > 2).inertia_)
+    elif estimator == "PoissonMixture":
+        return repr(lf.PoissonMixture(K, **how, max_iter=6).fit(abs(X).round()).inertia_)
+    else:
+        how["max_iter"] = 6
+    return repr(getattr(lf, estimator)(K, **how).fit(X).inertia_)
 
 
 def threads(estimator: str, engine: str) -> str:
     with no_threads():
         return fit(estimator, engine)
+
+
+def wide(estimator: str, engine: str) -> str:
+    """More numbers in the centers than torch would process in one thread (2^15)."""
+    points = np.random.default_rng(0).normal(size=(1500, 200))
+    how = {"engine": engine, "random_state": 0, "max_iter": 2}
+    if estimator == "KMedoids":
+        how["algorithm"] = "paper"  # the other searches have no centers
+    model = getattr(lf, estimator)(600, init=points[:600], **how)
+
+    def results() -> tuple[float, ...]:
+        model.fit(points)
+        found = model.inertia_, model.score(points), model.predict(points).sum()
+        return *map(float, found), float(model.transform(points).sum())
+
+    with no_threads():
+        found = results()
+    assert found == results(), "other results with threads"
+    return repr(found)
 
 
 def limited(extra: str, estimator: str, engine: str) -> str:
@@ -134,7 +163,7 @@ def iterations(estimator: str) -> str:
 
 
 CASES = {
-    "threads": threads, "memory": limited, "pool": pool, "failure": failure,
+    "threads": threads, "wide": wide, "memory": limited, "pool": pool, "failure": failure,
     "iterations": iterations,
 }  # fmt: skip
 

@@ -15,11 +15,13 @@ GROUPS = {
     "Learning": ("lloydformer.learning",),
     "Networks": ("lloydformer.nn",),
     "Plots": ("lloydformer.plots", "lloydformer"),
+    "Export": ("lloydformer.export",),
+    "Interpretability": ("lloydformer.interp",),
 }
 # Modules that users know by a shorter path.
 PUBLIC = {"lloydformer.circuits.recipes": "lloydformer.recipes"}
-OF_CIRCUITS = {"Circuit", "Recipe", "Trace", "check", "CheckResult"}
-OF_PLOTS = {"Description", "describe", "report"}
+OF_CIRCUITS = {"Circuit", "Recipe", "Trace", "TopK", "check", "CheckResult", "compile_transformer"}
+OF_PLOTS = {"Description", "EmbeddedPage", "describe", "report"}
 
 
 def public_names() -> dict[str, dict[str, str]]:

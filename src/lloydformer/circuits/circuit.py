@@ -37,6 +37,7 @@ from lloydformer.numerics.checks import (
     require,
 )
 from lloydformer.numerics.scaling import median
+from lloydformer.renamed import renamed_arguments
 
 AnyLayer = Layer | StagedLayer
 
@@ -73,7 +74,7 @@ class Circuit(nn.Module):
         return recipes whose queries and keys get one.
     seed : int, default=0
         Seed of the weights that the recipe leaves free, as `lloydformer.recipes.learned` does.
-    as_printed : bool, default=False
+    as_in_paper : bool, default=False
         Whether to run without the numbers that attention does not compute (docs/walk.md): no
         origin is subtracted, scores are compared exactly, ties are averaged if the codes allow it,
         shares have no logarithms, and a separation that the recipe does not give is 0 (the paper
@@ -112,6 +113,7 @@ class Circuit(nn.Module):
     [0.5, 11.0]
     """
 
+    @renamed_arguments(as_printed="as_in_paper")
     def __init__(
         self,
         recipe: AnyRecipe | Sequence[AnyRecipe],
@@ -119,24 +121,24 @@ class Circuit(nn.Module):
         n_clusters: int,
         trainable: bool = False,
         seed: int = 0,
-        as_printed: bool = False,
+        as_in_paper: bool = False,
     ) -> None:
         super().__init__()
-        self.as_printed = as_printed
+        self.as_in_paper = as_in_paper
         self.schedule = self._given = as_schedule(recipe)
-        if as_printed:
+        if as_in_paper:
             self.schedule = tuple(map(with_printed_ties, self.schedule))
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
         # far from zero the residual stream loses digits in each layer (docs/errata.md, 8)
-        self._centers_data = not as_printed and all(
+        self._centers_data = not as_in_paper and all(
             recipe.translation_invariant for recipe in self.schedule
         )
         self.space = self.tokens.space(n_features, n_clusters)
         generator = torch.Generator().manual_seed(check_count("seed", seed, least=0))
         self.layers = nn.ModuleList(
-            Layer(recipe, self.space, generator, as_printed)
+            Layer(recipe, self.space, generator, as_in_paper)
             if isinstance(recipe, Recipe)
             else StagedLayer(recipe, self.space)
             for recipe in self.schedule
@@ -153,12 +155,13 @@ class Circuit(nn.Module):
                         module.register_parameter(name, weight)
             warn_without_gradient(self)
 
+    @renamed_arguments(keep="names_filter")
     def forward(
         self,
         points: Tensor | ndarray,
         centers: Tensor | ndarray,
         n_layers: int = 10,
-        keep: Sequence[str] = (),
+        names_filter: Sequence[str] = (),
         seed: Seed = None,
         start: Mapping[str, Tensor | ndarray] | None = None,
     ) -> Trace:
@@ -172,7 +175,7 @@ class Circuit(nn.Module):
             The initial centers.
         n_layers : int, default=10
             Number of layers, one for each iteration.
-        keep : str or sequence of str, default=()
+        names_filter : str or sequence of str, default=()
             Names of intermediates that the trace keeps, or shell patterns (`"layers.3.*"`).
         seed : int, sequence of int or None, default=None
             Seed for recipes that draw noise. In a batch, problem i draws with seed + i, or with
@@ -200,7 +203,7 @@ class Circuit(nn.Module):
         >>> import torch, lloydformer as lf
         >>> points = torch.tensor([[0.0], [1.0], [10.0], [12.0]])
         >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
-        >>> trace = circuit(points, points[:2], n_layers=2, keep=("layers.0.encoder_cross.*",))
+        >>> trace = circuit(points, points[:2], n_layers=2, names_filter="layers.0.encoder_cross.*")
         >>> trace["layers.0.encoder_cross.scores"][3].tolist()
         [-144.0, -121.0]
         """
@@ -209,7 +212,7 @@ class Circuit(nn.Module):
         modules = cast(list[AnyLayer], list(self.layers))
         layers = [modules[t % len(modules)] for t in range(n_layers)]
         names = intermediate_names(layers)
-        patterns, patches = check_patterns(keep, names), tuple(self._patches)
+        patterns, patches = check_patterns(names_filter, names), tuple(self._patches)
         check_patterns([patch.pattern for patch in patches], names, "patch")
         x, c, origin = self.embed(points, centers, start=start)
         history, outside, depth = [centers], list[Outside](), 0
@@ -423,7 +426,7 @@ class Circuit(nn.Module):
             "n_features": self.n_features,
             "n_clusters": self.n_clusters,
             "trainable": any(True for _ in self.parameters()),
-            "as_printed": self.as_printed,
+            "as_printed": self.as_in_paper,  # the name in files, which stays
         }
         write_circuit(self, given, path)
 
@@ -465,8 +468,8 @@ class Circuit(nn.Module):
         (2, 3)
         """
         given, weights = read_circuit(path, allow)
-        recipes = given.pop("recipes")
-        circuit = make_quietly(cls, recipe=recipes, **given)
+        recipes, as_in_paper = given.pop("recipes"), given.pop("as_printed")
+        circuit = make_quietly(cls, recipe=recipes, as_in_paper=as_in_paper, **given)
         fill_weights(circuit, weights)
         return circuit
 
@@ -479,7 +482,7 @@ class Circuit(nn.Module):
     ) -> Embedded:
         """Return the tokens that the first layer receives.
 
-        The data are centered if all recipes are translation invariant, unless `as_printed`.
+        The data are centered if all recipes are translation invariant, unless `as_in_paper`.
 
         Parameters
         ----------

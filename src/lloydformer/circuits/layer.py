@@ -104,7 +104,7 @@ class Layer(nn.Module):
         The token space.
     generator : torch.Generator or None
         Draws the weights that the recipe leaves free.
-    as_printed : bool
+    as_in_paper : bool
         Whether to run without the numbers that attention does not compute (see `outside`).
 
     Attributes
@@ -120,19 +120,19 @@ class Layer(nn.Module):
         recipe: Recipe,
         space: Space,
         generator: torch.Generator | None = None,
-        as_printed: bool = False,
+        as_in_paper: bool = False,
     ) -> None:
         super().__init__()
-        self.recipe, self.space, self.as_printed = recipe, space, as_printed
+        self.recipe, self.space, self.as_in_paper = recipe, space, as_in_paper
         self.assigning = "encoder_cross.attention"
         for slot, heads in recipe.slots.items():
             for name, head in heads.items():
-                measure = None if as_printed else choose_uncertainty(slot, head)
+                measure = None if as_in_paper else choose_uncertainty(slot, head)
                 self.add_module(name, Attention(head, space, generator, measure))
         # looked up once: torch.compile cannot trace the properties of a recipe
         self.slot_heads = {slot: list(heads) for slot, heads in recipe.slots.items()}
         self.by_share = {name: weighs_by_share(head) for name, head in recipe.heads.items()}
-        self.log_shares = not as_printed and has_log_shares(recipe)
+        self.log_shares = not as_in_paper and has_log_shares(recipe)
         order = ("encoder_self", "encoder_cross", "affinity", "decoder_self", "decoder_cross")
         self.separated_slot = next(
             (s for s in order if any(h.separated for h in recipe.slots.get(s, {}).values())), None
@@ -185,10 +185,10 @@ class Layer(nn.Module):
         """Return the separation and the gap for these tokens, for each problem of a batch."""
         (distances, has_all_points), k = measure_reach(self.space, x, c), c.shape[-2]
         chosen: Amount = self.recipe.given_separation or 0.0
-        if not self.as_printed:
+        if not self.as_in_paper:
             chosen = self.recipe.separation(distances, k, torch.finfo(x.dtype).eps)
         separation = self.separation(x.new_zeros(*x.shape[:-2], 1, 1) + chosen)
-        gap = math.inf if self.as_printed else self.recipe.gap(separation, k)
+        gap = math.inf if self.as_in_paper else self.recipe.gap(separation, k)
         return separation, self.gap(torch.where(has_all_points, math.inf, gap).to(x))
 
 

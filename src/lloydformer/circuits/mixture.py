@@ -733,7 +733,7 @@ def mixture(
     X ← X + A⟨⟩[1](X, C; I[η←x Λ←M κ←1], I[η Λ κ], I[y]) + A₂[∞](X, X; I[x], I[x], −I[y])
     >>> points = torch.tensor([[-1.0], [1.0], [9.0], [11.0]], dtype=torch.float64)
     >>> circuit = lf.Circuit(recipe, n_features=1, n_clusters=2)
-    >>> trace = circuit(points, points[[0, 3]], n_layers=8, keep="layers.7.decoder_next")
+    >>> trace = circuit(points, points[[0, 3]], n_layers=8, names_filter="layers.7.decoder_next")
     >>> found = circuit.tokens.parameters(circuit.space, trace["layers.7.decoder_next"])
     >>> trace.centers[-1].flatten().round(decimals=6).tolist()
     [0.0, 10.0]

@@ -1,7 +1,7 @@
 """Numbers that attention does not compute, but that a layer takes from the data.
 
 For instance the origin, the separation and the tolerances of ties. docs/walk.md lists them and what
-each is for. `Circuit(..., as_printed=True)` runs without them, as the paper prints its layers.
+each is for. `Circuit(..., as_in_paper=True)` runs without them, as the paper prints its layers.
 """
 
 from collections.abc import Callable, Iterator
@@ -126,8 +126,8 @@ def with_printed_ties(recipe: AnyRecipe) -> Recipe:
     """
     if not isinstance(recipe, Recipe):
         raise ValueError(
-            f"as_printed: found True for {recipe.name!r}, whose stages need a separation; use "
-            "as_printed=False"
+            f"as_in_paper: found True for {recipe.name!r}, whose stages need a separation; use "
+            "as_in_paper=False"
         )
     head, average = recipe.encoder_cross, LimitingSoftmax("average")
     first = forward_of(head.activation) == LimitingSoftmax("first")

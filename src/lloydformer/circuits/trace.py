@@ -90,7 +90,7 @@ class Trace:
     >>> import torch, lloydformer as lf
     >>> points = torch.tensor([[0.0], [1.0], [5.0], [9.0]])
     >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
-    >>> trace = circuit(points, points[:2], n_layers=2, keep=("*.attention",))
+    >>> trace = circuit(points, points[:2], n_layers=2, names_filter=("*.attention",))
     >>> trace
     Trace(2 layers, 4 points, 2 centers, 1 features, 8 of 64 intermediates kept)
     >>> trace.labels.tolist()
@@ -181,21 +181,21 @@ class Trace:
 
         See Also
         --------
-        Circuit.forward : Its parameter `keep` selects the intermediates.
+        Circuit.forward : Its parameter `names_filter` selects the intermediates.
 
         Examples
         --------
         >>> import torch, lloydformer as lf
         >>> points = torch.tensor([[0.0], [1.0], [5.0]])
         >>> circuit = lf.Circuit(lf.recipes.lloyd(), n_features=1, n_clusters=2)
-        >>> trace = circuit(points, points[[0, 2]], n_layers=1, keep="*.scores")
+        >>> trace = circuit(points, points[[0, 2]], n_layers=1, names_filter="*.scores")
         >>> trace["layers.0.encoder_cross.scores"][1].tolist()
         [-1.0, -16.0]
         """
         if name in self.kept:
             return self.kept[name]
         if name in self.names:
-            raise KeyError(f'{name!r} was not kept: run the circuit with keep=("{name}",)')
+            raise KeyError(f'{name!r} was not kept: run the circuit with names_filter=("{name}",)')
         near = get_close_matches(name, self.names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise KeyError(f"{name!r} is not an intermediate of this circuit{hint}")
@@ -276,10 +276,10 @@ def intermediate_names(layers: Iterable[nn.Module]) -> tuple[str, ...]:
 
 
 def check_patterns(
-    keep: Sequence[str], names: Sequence[str], argument: str = "keep"
+    names_filter: Sequence[str], names: Sequence[str], argument: str = "names_filter"
 ) -> tuple[str, ...]:
     """Return the patterns as a tuple; raise ValueError if one matches no intermediate."""
-    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+    patterns = (names_filter,) if isinstance(names_filter, str) else tuple(names_filter)
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             near = get_close_matches(pattern, names, n=1)

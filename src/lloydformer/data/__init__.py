@@ -10,10 +10,11 @@ or absent.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lloydformer.data.sources import open as open
+    from lloydformer.data.sources import open_dataset as open_dataset
 else:  # the same name, imported when it is first used
     from lloydformer.lazy_imports import lazy_names
 
-    _HOMES = {"open": "lloydformer.data.sources"}
+    _HOMES = {"open_dataset": "lloydformer.data.sources"}
     __all__ = [*_HOMES]
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    _RENAMED = {"open": "open_dataset"}
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _RENAMED)

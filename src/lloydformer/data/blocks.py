@@ -132,8 +132,8 @@ class TensorBlocks:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         """Raise TypeError: other packages would read all rows, without their scaling."""
         raise TypeError(
-            "only estimators of lloydformer accept blocks of lf.data.open; instead of a "
-            "scaler in a pipeline use lf.data.open(..., scale=...), or pass .points.numpy()"
+            "only estimators of lloydformer accept blocks of lf.data.open_dataset; instead of a "
+            "scaler in a pipeline use lf.data.open_dataset(..., scale=...), or pass .points.numpy()"
         )
 
     @cached_property

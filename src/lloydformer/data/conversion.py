@@ -156,6 +156,21 @@ class Conversion:
         features = tuple(replace(f, column=c) for f, c in pairs)
         return replace(self, features=features, named=table.names is not None)
 
+    def replace_columns(self, table: Table, chosen: Sequence[int]) -> "Conversion":
+        """Use these columns of a table in place of those of the fit, in the same order.
+
+        Raises `ValueError` if there are more or fewer than in the fit.
+        """
+        if len(chosen) != len(self.features):
+            used = list_names([f.column for f in self.features], 6)
+            raise ValueError(
+                f"{table.name}: {table.options.spell('columns')}: found {len(chosen)} columns; "
+                f"this model was fitted on {len(self.features)} ({used}); name one for each of them"
+            )
+        pairs = zip(self.features, chosen, strict=True)
+        features = tuple(replace(f, column=table.label(i)) for f, i in pairs)
+        return replace(self, features=features, named=table.names is not None)
+
     def find_columns(self, table: Table) -> tuple[list[int], list[int]]:
         """Return the indices of the columns that are read as numbers, and of those as texts.
 

@@ -136,7 +136,9 @@ def detect_format(text_file: TextFile, options: TableOptions, default: str) -> C
         rest = "".join(lines)
         sep = options.separator or detect_separator(rest, default)
     rows = _first_records(rest, sep)[0 if names else 1 :]
-    decimal = options.decimal_point or detect_decimal(text_file.name, rows, sep, options)
+    decimal, doubt = options.decimal_point or "", ""
+    if not decimal:
+        decimal, doubt = detect_decimal(text_file.name, rows, sep, options)
     notes = []
     if encoding in _ENCODINGS:
         notes.append(f"{_ENCODINGS[encoding]} text")
@@ -144,6 +146,8 @@ def detect_format(text_file: TextFile, options: TableOptions, default: str) -> C
         notes.append(f"{SEPARATORS[sep]} between values")
     if decimal == ",":
         notes.append("decimal commas")
+    if doubt:
+        notes.append(doubt)
     if None not in (options.sep, options.decimal_point, options.encoding):
         notes = []
     if comment and options.comment is None:
@@ -279,35 +283,58 @@ def detect_separator(text: str, default: str) -> str:
 
 def detect_decimal(
     name: str, rows: Sequence[Sequence[str]], sep: str, options: TableOptions
-) -> str:
-    """Return the decimal point of some records; raises `ValueError` if thousands look the same."""
+) -> tuple[str, str]:
+    """Return the decimal point of some records, and a note if thousands look the same.
+
+    Raises `ValueError` if they do, and are likely. `sep` is "" for cells of a spreadsheet: those
+    that are numbers there come with a decimal point, and without zeros at their ends.
+    """
     fields = [field for row in rows for field in row if field.strip() not in MISSING_VALUES]
     commas = [field for field in fields if _DECIMAL_COMMA.fullmatch(field)]
     points = [field for field in fields if "." in field and is_number(field)]
     grouped = all(map(_THOUSANDS.fullmatch, points))
-    # Where semicolons separate values, a comma is usually the decimal point. Tabs say nothing, but
-    # 1.234 beside 571 is likely written in groups: three decimals would be there in both.
-    likely = sep == ";" or (sep in "\t| " and sep and _mixes_groups(rows))
-    if points and grouped and not commas and likely:
-        if options.expected_decimal is not None:
-            return options.expected_decimal
-        first = points[0].strip()
+    if commas:
+        certain = not all(map(_THOUSANDS.fullmatch, commas))  # 1,5 is no number of thousands
+        # Beside 1,5 a 1.234 may be thousands: as the decimal point is a comma, its column is asked
+        # for.
+        return ("," if certain and grouped else "."), ""
+    if options.expected_decimal is not None or options.thousands_mark is not None or not sep:
+        return options.expected_decimal or ".", ""  # with apostrophes, no point separates thousands
+    # Where semicolons separate values, a comma is usually the decimal point. Other separators say
+    # nothing, but 1.234 beside 571 is likely written in groups: three decimals would be in both.
+    doubtful = _find_groups(rows) or (points[0] if points and grouped and sep == ";" else None)
+    if doubtful is not None:
+        first = doubtful.strip()
         raise ValueError(
             f"{name}: found {first!r}, which may be {first} or {first.replace('.', '')}; pass "
             f"{options.spell('decimal', '.')} for the former, or {options.spell('thousands', '.')} "
             "for the latter"
         )
-    certain = not all(map(_THOUSANDS.fullmatch, commas))  # 1,5 is no number of thousands
-    # Beside 1,5 a 1.234 may be thousands: as the decimal point is a comma, its column is asked for.
-    return "," if commas and certain and grouped else "."
-
-
-def _mixes_groups(rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if a column has numbers such as 1.234, and whole ones of up to three digits."""
-    return any(
-        any(map(_THOUSANDS.fullmatch, column)) and any(map(_SMALL.fullmatch, column))
-        for column in zip_longest(*rows, fillvalue="")
+    if not points or not grouped:
+        return ".", ""
+    # Without a small number, a column of three decimals looks like one of thousands. It is the
+    # usual one of the two between commas or tabs, so this is a note and not a question.
+    first = points[0].strip()
+    return ".", (
+        f"decimal points: {first} is read as {first}, pass {options.spell('thousands', '.')} if it "
+        f"is {first.replace('.', '')}"
     )
+
+
+def _find_groups(rows: Sequence[Sequence[str]]) -> str | None:
+    """Return a number such as 1.234 of a column that also has whole ones of up to three digits.
+
+    All numbers with a point in the column have groups of three digits.
+    """
+    for column in zip_longest(*rows, fillvalue=""):
+        pointed = [text for text in column if "." in text and text.strip() not in MISSING_VALUES]
+        if (
+            pointed
+            and all(map(_THOUSANDS.fullmatch, pointed))
+            and any(map(_SMALL.fullmatch, column))
+        ):
+            return pointed[0]
+    return None
 
 
 # The first line of a record, its last line, its fields.

@@ -1,4 +1,4 @@
-"""`lf.data.open`: any source of points as re-readable blocks."""
+"""`lf.data.open_dataset`: any source of points as re-readable blocks."""
 
 import os
 from collections import deque
@@ -15,6 +15,7 @@ from lloydformer.data.column_choice import (
     SURVEYED,
     adapt_notations,
     add_notations,
+    choose_by_name,
     choose_columns,
 )
 from lloydformer.data.column_scales import Scale
@@ -63,7 +64,7 @@ from lloydformer.data.typed_tables import ArrayTable, FrameTable, open_arrow, op
 from lloydformer.data.unusable import refuse_lazy
 
 
-def open(
+def open_dataset(
     source: str | os.PathLike[str] | np.ndarray | Any,
     *,
     columns: Sequence[str] | None = None,
@@ -163,7 +164,7 @@ def open(
     --------
     >>> import numpy as np
     >>> import lloydformer as lf
-    >>> data = lf.data.open(np.array([[0.0, 5.0], [1.0, 7.0], [4.0, 9.0]]), columns=["2"])
+    >>> data = lf.data.open_dataset(np.array([[0.0, 5.0], [1.0, 7.0], [4.0, 9.0]]), columns=["2"])
     >>> data.points
     tensor([[5.],
             [7.],
@@ -408,7 +409,12 @@ def convert(table: Table, conversion: Conversion | None = None) -> OpenedTable:
         conversion, more, converted = choose_columns(table)
         notes += [f"{table.name}: {note}" for note in more]
     else:
-        conversion = conversion.fit_to_table(table)
+        chosen = table.options.columns
+        conversion = (
+            conversion.fit_to_table(table)
+            if chosen is None
+            else conversion.replace_columns(table, choose_by_name(table))
+        )
         conversion, converted = adapt_notations(table, conversion)
         keeps = conversion.keeps_sentinels or table.options.sentinels == "keep"
         conversion = replace(conversion, na_values=table.options.na_values, keeps_sentinels=keeps)

@@ -14,8 +14,10 @@ from lloydformer.data.dates import read_compact_dates, varying_parts
 from lloydformer.data.notations import Notation
 from lloydformer.data.table import Table, list_names
 
-# 99, -999, 8888, 77777; the ends of integers; fill values of NetCDF and of weather services.
+# 99, -999, 8888, 77777; 97, 98, 997, 9998, which surveys use beside 99 for answers that were not
+# given; the ends of integers; fill values of NetCDF and of weather services.
 _REPEATED = [float(digit * length) for digit in "9876" for length in range(2, 11)]
+_REPEATED += [float("9" * length + digit) for digit in "678" for length in range(1, 4)]
 _OTHERS = [32767.0, 32768.0, 2147483647.0, 2147483648.0, 1e20, 1e30, 1e36, 9.96921e36, 999.9]
 _OTHERS += [9999.9, 99999.9]
 NUMBERS = np.array(sorted({sign * form for form in (*_REPEATED, *_OTHERS) for sign in (1, -1)}))
@@ -57,8 +59,9 @@ def find_in_columns(
     """Return the sentinels of some columns.
 
     One of `forms` is a sentinel if it is in two rows or more (of one column, or of several that
-    have it), and farther from all other values than these are from each other. From -99 down, it
-    needs no distance if no other value is negative.
+    have it), or in one row of a column with another sentinel, and farther from all other values
+    than these are from each other. From -99 down, it needs no distance if no other value is
+    negative.
 
     Parameters
     ----------
@@ -79,7 +82,8 @@ def find_in_columns(
     counts: dict[float, int] = {}
     for sentinel in found:
         counts[sentinel.value] = counts.get(sentinel.value, 0) + sentinel.count
-    return [sentinel for sentinel in found if counts[sentinel.value] > 1]
+    repeated = {sentinel.column for sentinel in found if counts[sentinel.value] > 1}
+    return [sentinel for sentinel in found if sentinel.column in repeated]
 
 
 def _find_in_column(values: np.ndarray, column: int, forms: np.ndarray) -> list[FoundSentinel]:

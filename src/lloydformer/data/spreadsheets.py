@@ -79,7 +79,7 @@ def open_sheet(path: Path, options: TableOptions) -> RecordTable:
             f"{path}: found no rows in sheet {sheet.title!r}; points are rows of numbers"
         )
     below = [fields for _, _, fields in records[1:_SAMPLE]]
-    decimal = options.decimal_point or detect_decimal(str(path), below, "", options)
+    decimal = options.decimal_point or detect_decimal(str(path), below, "", options)[0]
     header = read_header(str(path), iter(records), decimal, options)
     table = RecordTable(str(path), header, decimal, options, lambda: iter(records))
     if header.notes:

@@ -63,7 +63,7 @@ class TableOptions:
     sentinels : {"missing", "keep"} or None
         What numbers such as -999 are, if they are far from all others; None to ask.
     shell : bool
-        Messages name options of the command line, not of `lf.data.open`.
+        Messages name options of the command line, not of `lf.data.open_dataset`.
     on_workers : bool
         Workers of a cluster read the table; messages name no option that they lack.
     expected : tuple of str

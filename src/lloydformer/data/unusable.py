@@ -79,7 +79,7 @@ def explain_words(X: Any) -> ArgumentError | None:
         if isinstance(value, str):
             encoder = "sklearn.preprocessing.OneHotEncoder"
             if isinstance(name, str):
-                encoder = f"lf.data.open(X, one_hot=({name!r},))"
+                encoder = f"lf.data.open_dataset(X, one_hot=({name!r},))"
             repair += f", or make columns of 0 and 1 of its words with {encoder}"
         shown = reprlib.repr(value)
         return ArgumentError("X", f"column {name!r} is not numeric (row {row}: {shown}); {repair}")

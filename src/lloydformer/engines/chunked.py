@@ -18,7 +18,7 @@ from lloydformer.data.blocks import Blocks, leaf_ranges
 from lloydformer.data.layout import Layout
 from lloydformer.engines.draws import draw_independently, draw_successively
 from lloydformer.engines.state import PointState
-from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.engines.thread_pool import single_core_pool, torch_threads
 from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.tree import merge_tree
 from lloydformer.plans.session import Fold, PointBlock, Session, Task
@@ -42,7 +42,7 @@ class Chunked:
     @contextmanager
     def open(self, blocks: Blocks) -> Iterator["ChunkedSession"]:
         with ExitStack() as resources:
-            yield ChunkedSession(blocks, self.n_threads or torch.get_num_threads(), resources)
+            yield ChunkedSession(blocks, self.n_threads or torch_threads(), resources)
 
 
 class ChunkedSession(Session):

@@ -2,16 +2,19 @@
 
 import mmap
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
+
+S = TypeVar("S")
+V = TypeVar("V")
 
 # Bytes of addresses that a thread may take: its stack (8 MB), its heap (64 MB) and a reserve.
 _ADDRESS_SPACE = 128 << 20
@@ -23,12 +26,18 @@ _count_cores = cache(partial(cpu_count, only_physical_cores=True))
 def allowed_threads() -> int:
     """Return as many threads as torch and OpenMP (`threadpoolctl`) both allow, one a core at most.
 
-    `OMP_NUM_THREADS` may ask for more threads than there are cores.
+    `OMP_NUM_THREADS` may ask for more threads than there are cores. Within `one_core` these are
+    the limits outside of it: engines that a fit opens have threads of their own.
     """
-    limits = [library.get_num_threads() for library in _openmp_libraries()]
+    limits = list(_outside.limits or _openmp_limits())
     if not os.environ.get("OMP_NUM_THREADS"):
         limits.append(int(_count_cores()))
-    return min(torch.get_num_threads(), *limits)
+    return min(torch_threads(), *limits)
+
+
+def torch_threads() -> int:
+    """Return torch's number of threads; within `one_core` the number outside of it."""
+    return torch.get_num_threads() if _outside.limits is None else _outside.torch
 
 
 def single_core_pool(n_threads: int) -> Executor:
@@ -50,6 +59,17 @@ def single_core_pool(n_threads: int) -> Executor:
     return _CallersThread()
 
 
+def map_on_single_cores(
+    function: Callable[[S], V], items: Iterable[S], device: torch.device
+) -> list[V]:
+    """Return the results for these items, which threads compute with torch on one core each."""
+    items = list(items)
+    if device.type != "cpu":  # a GPU has its own threads
+        return list(map(function, items))
+    with single_core_pool(min(torch_threads(), len(items))) as pool:
+        return list(pool.map(function, items))
+
+
 def startable(n_threads: int) -> int:
     """Return as many threads as there is address space for (RLIMIT_AS), at least one.
 
@@ -67,7 +87,7 @@ def startable(n_threads: int) -> int:
 
 def _start(pool: ThreadPoolExecutor, n_threads: int) -> int:
     """Start the threads of a pool; returns how many of them the system has started."""
-    gate, started = Event(), 0
+    gate, started = threading.Event(), 0
     try:
         for _ in range(n_threads):  # each of them waits, so that the next one is started
             pool.submit(gate.wait)
@@ -93,26 +113,71 @@ class _CallersThread(Executor):
         return future
 
 
+class _Outside(threading.local):
+    """Limits of this thread outside of `one_core`; None where it is not in use."""
+
+    limits: list[int] | None = None
+    torch: int = 1
+    process: int = 0
+
+
+_outside = _Outside()
+
+
 @contextmanager
 def one_core() -> Iterator[None]:
     """Run torch on one core in this thread, so that it starts no threads of its own.
 
-    OpenMP ends the process if it cannot start its threads. Use it around operations on n numbers in
-    the caller's thread, also as a decorator.
+    OpenMP ends the process if it cannot start its threads (no memory for a stack, RLIMIT_NPROC),
+    and torch asks it for threads wherever an array has more than 2^15 numbers. So every fit and
+    assignment runs in it, and what takes long runs in the pools of the engines, which do with the
+    threads that start. It is a decorator as well.
     """
-    before = [(library, library.get_num_threads()) for library in _openmp_libraries()]
+    before, outermost, process = _openmp_limits(), _outside.limits is None, os.getpid()
+    if outermost:
+        _outside.limits, _outside.process = before, process
+        _outside.torch = torch.get_num_threads()
     _use_one_core()
     try:
         yield
     finally:
-        for library, n_threads in before:
-            library.set_num_threads(n_threads)
+        if os.getpid() == process:  # in a child torch stays on one core, see below
+            _set_openmp_limits(before)
+        if outermost:
+            _outside.limits = None
+
+
+@contextmanager
+def callers_cores() -> Iterator[None]:
+    """Undo `one_core`: for callbacks and other functions of the user, and for literal circuits.
+
+    It does nothing elsewhere. It is a decorator as well.
+    """
+    outside, inside = _outside.limits, _openmp_limits()
+    if outside is None or os.getpid() != _outside.process:
+        yield
+        return
+    _outside.limits = None
+    _set_openmp_limits(outside)
+    try:
+        yield
+    finally:
+        _set_openmp_limits(inside)
+        _outside.limits = outside
 
 
 def _use_one_core() -> None:
     torch.get_num_threads()  # torch sets its default when a thread first asks: before our limit
-    for library in _openmp_libraries():
-        library.set_num_threads(1)
+    _set_openmp_limits([1] * len(_openmp_functions()))
+
+
+def _openmp_limits() -> list[int]:
+    return [get() for get, _ in _openmp_functions()]
+
+
+def _set_openmp_limits(limits: list[int]) -> None:
+    for (_, set_limit), limit in zip(_openmp_functions(), limits, strict=True):
+        set_limit(limit)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
@@ -122,5 +187,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 @cache
-def _openmp_libraries() -> list[Any]:
-    return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
+def _openmp_functions() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
+    """Return the functions by which each OpenMP library reads and sets the limit of a thread."""
+    # Those of the libraries themselves: the methods of threadpoolctl take ten times as long, 20 µs
+    # in each fit.
+    found = ThreadpoolController().select(user_api="openmp").lib_controllers
+    libraries = [library.dynlib for library in found]
+    return [(one.omp_get_max_threads, one.omp_set_num_threads) for one in libraries]

@@ -32,10 +32,10 @@ from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
 from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
-from lloydformer.engines.thread_pool import one_core
+from lloydformer.engines.thread_pool import callers_cores, map_on_single_cores, one_core
 from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters
-from lloydformer.estimators.matching import match_clusters, read_match_to, renumber
+from lloydformer.estimators.matching import match_clusters, read_reference_centers, renumber
 from lloydformer.estimators.one_pass import open_one_pass
 from lloydformer.estimators.parameter_checks import (
     Interval,
@@ -56,7 +56,7 @@ from lloydformer.solving.early_stop import describe_early_stop
 from lloydformer.solving.iterations import PlanIterations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import FitAlgorithm, FitContext, Progress
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # Chunk size of a pass over the labels; bounds temporary memory (labels are indices of 8 bytes).
 _CHUNK = 1 << 18
@@ -110,8 +110,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     Examples
     --------
     >>> import lloydformer as lf
-    >>> from lloydformer.estimators import Clusterer
-    >>> isinstance(lf.KMeans(), Clusterer)
+    >>> isinstance(lf.KMeans(), lf.Clusterer)
     True
     """
 
@@ -144,9 +143,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         "device": [None, str, torch.device],
         "callback": [None, callable],
         "warm_start": ["boolean"],
-        "match_to": [None, "array-like", "sparse matrix", Tensor],
+        "reference_centers": [None, "array-like", "sparse matrix", Tensor],
         "checkpoint": [None, str, PathLike],
     }
+    _renamed_parameters: ClassVar[dict[str, str]] = {"match_to": "reference_centers"}
 
     def _recipe(self) -> Recipe:
         """Return the recipe that this estimator runs, with its parameters."""
@@ -186,9 +186,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -214,7 +215,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """
         # scikit-learn's `KMeans` warns of this. Here the name changes nothing: kernels decide on
         # bounds themselves.
-        if getattr(self, "algorithm", None) == "elkan" and self.n_clusters == 1:
+        if vars(self).get("algorithm") == "elkan" and self.n_clusters == 1:
             warn_user(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
                 RuntimeWarning,
@@ -231,8 +232,9 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             source = open_as_partition(self, source)
         blocks = source.blocks
         self._check_size(blocks)
-        given = getattr(self, "match_to", None)  # read now, so that errors come before the work
-        earlier = None if given is None else read_match_to(given, blocks.layout)
+        # Read now, so that errors come before the work.
+        given = getattr(self, "reference_centers", None)
+        earlier = None if given is None else read_reference_centers(given, blocks.layout)
         rng = source.generator(self.random_state)
         initial = InitialCenters(self, X, blocks.layout, rng)
         self._n_init = initial.n_restarts  # a name of scikit-learn
@@ -258,6 +260,8 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
                 callback = print_line
             watched = callback is not None
+            if callback is not None:
+                callback = callers_cores()(callback)
             context = FitContext.create(
                 plan, session, self._rules(), watched=watched, deadline=deadline
             )
@@ -293,9 +297,8 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
                 count = labels.count_clusters(int(self.n_clusters))
             else:
                 seen = torch.zeros(int(self.n_clusters), dtype=torch.bool, device=labels.device)
-                with one_core():  # where no thread can start, torch would end the process
-                    for part in torch.split(labels, _CHUNK):
-                        seen[part.long()] = True
+                for part in torch.split(labels, _CHUNK):
+                    seen[part.long()] = True
                 count = int(seen.sum())
             message = self._describe_fewer_clusters(count)
             if message is not None:
@@ -337,6 +340,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         exact = layout.to_exact_units(fitted)
         return placed.clone(memory_format=torch.contiguous_format), exact.contiguous()
 
+    @one_core()
     def _assign(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
         """Return labels and inertia of other data, by the last assignment of a fit."""
         source = self._read(X, sample_weight, reset=False)
@@ -352,9 +356,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -399,9 +404,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -432,9 +438,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -466,13 +473,17 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         # |x - c|^2 = 2 - 2 cos for rows of length 1
         return squares / 2 if self._cosine_distances else squares.sqrt_()
 
+    @one_core()
     def _map_leaves(self, X: Any, function: Callable[[Rows, Tensor, Tensor], Tensor]) -> Any:
         """Call a function of rows (m, d) and both of `_centers` on each leaf of X."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks, centers = source.blocks, self._centers(source.blocks.layout)
-        leaves = leaf_ranges(blocks.layout)
-        parts = [function(blocks.read(*leaf), *centers) for leaf in leaves]
+
+        def map_leaf(leaf: tuple[int, int]) -> Tensor:
+            return function(blocks.read(*leaf), *centers)
+
+        parts = map_on_single_cores(map_leaf, leaf_ranges(blocks.layout), blocks.layout.device)
         return source.to_input_kind(torch.cat(parts))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -482,9 +493,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -516,9 +528,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -579,7 +592,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     @property
     def scaling(self) -> Scaling | None:
-        """Scaling of the columns by `lf.data.open`, for which the model was fitted; None without.
+        """Scaling by `lf.data.open_dataset` of the columns that were fitted; None without.
 
         See Also
         --------
@@ -609,6 +622,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """
         return self._directions
 
+    @one_core()
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the distance of each row to the center of its cluster.
 
@@ -619,9 +633,10 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         labels : array-like or Tensor of shape (n_samples,), default=None
             The cluster of each row, from 0 to n_clusters - 1. None: the clusters of `predict`.
 

@@ -14,6 +14,7 @@ from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import leaf_ranges
 from lloydformer.data.shard import Shard
+from lloydformer.engines.thread_pool import callers_cores
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
 from lloydformer.estimators.parameter_checks import checked_fit
@@ -88,7 +89,7 @@ class CircuitClusterer(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
@@ -118,7 +119,7 @@ class CircuitClusterer(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     lowered_ : bool
         True if the recipe ran as folds, False if it ran as the literal circuit.
 
@@ -166,7 +167,7 @@ class CircuitClusterer(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -182,7 +183,7 @@ class CircuitClusterer(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     def _recipe(self) -> Recipe:
@@ -240,7 +241,7 @@ class CircuitClusterer(Clusterer):
         ----------
         X : array-like, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are refused.
+            what `lf.data.open_dataset` returns. Sparse matrices are refused.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -327,10 +328,9 @@ class LiteralRun:
         self.done = self.can_finish = False  # no centers before the layers have run
 
     def advance(self, recorder: HistoryRecorder) -> None:
-        points = self.how.points
-        trace = self.how.circuit(
-            points, self.centers.to(points.dtype), self.fit.rules.max_iter, seed=self.seed
-        )
+        points, centers = self.how.points, self.centers.to(self.how.points.dtype)
+        with callers_cores():  # its n x n attention takes all the time of the fit
+            trace = self.how.circuit(points, centers, self.fit.rules.max_iter, seed=self.seed)
         # One objective more than shifts: that of the last centers, which `finish` computes as the
         # estimator of the recipe does.
         shifts = trace.centers.diff(dim=0).square().sum(dim=(1, 2)).tolist()

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lloydformer.data.array_api import get_namespace, to_tensor
 from lloydformer.data.layout import Layout
+from lloydformer.engines.thread_pool import callers_cores
 from lloydformer.estimators.source import is_float_array
 from lloydformer.numerics.checks import largest_value, refuse_masked
 from lloydformer.numerics.scaling import directions
@@ -21,7 +22,7 @@ from lloydformer.solving.seeding import (
     random_rows,
     seeds_of_starts,
 )
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # Methods that look for good centers, so that one restart is the default, as in scikit-learn.
 SEARCHED = ("k-means++", "k-means||", "robust")
@@ -97,7 +98,9 @@ class InitialCenters:
             return
         for _ in range(count):
             if callable(init):
-                yield self._check(init(self._X, k, random_state=self._rng))
+                with callers_cores():
+                    centers = init(self._X, k, random_state=self._rng)
+                yield self._check(centers)
             elif init == "random":
                 yield session.gather(random_rows(session, k, self._rng)).double()
             elif init == "robust":

@@ -1,4 +1,4 @@
-"""`match_to`: renumber clusters to match earlier centers."""
+"""`reference_centers`: renumber clusters to match earlier centers."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,24 +14,24 @@ from lloydformer.numerics.checks import refuse_masked
 from lloydformer.solving.driver import Result
 
 
-def read_match_to(match_to: Any, layout: Layout) -> Tensor:
-    """Return the centers of `match_to` in the coordinates of the rows.
+def read_reference_centers(reference_centers: Any, layout: Layout) -> Tensor:
+    """Return the centers of `reference_centers` in the coordinates of the rows.
 
     Raises `ValueError` for another shape, and for NaN or infinity.
     """
-    refuse_masked("match_to", match_to)
-    if sparse.issparse(match_to):
-        match_to = match_to.toarray()
-    elif isinstance(match_to, Tensor):
-        match_to = match_to.detach().cpu()
-    earlier = torch.as_tensor(np.ascontiguousarray(match_to, dtype=np.float64))
+    refuse_masked("reference_centers", reference_centers)
+    if sparse.issparse(reference_centers):
+        reference_centers = reference_centers.toarray()
+    elif isinstance(reference_centers, Tensor):
+        reference_centers = reference_centers.detach().cpu()
+    earlier = torch.as_tensor(np.ascontiguousarray(reference_centers, dtype=np.float64))
     if earlier.ndim != 2 or earlier.shape[1] != layout.n_features or len(earlier) == 0:
         raise ValueError(
-            f"match_to: found the shape {tuple(earlier.shape)}; pass earlier centers, "
+            f"reference_centers: found the shape {tuple(earlier.shape)}; pass earlier centers, "
             f"one per row, with {layout.n_features} features"
         )
     if not bool(earlier.isfinite().all()):
-        raise ValueError("match_to: found NaN or infinity; pass finite centers")
+        raise ValueError("reference_centers: found NaN or infinity; pass finite centers")
     # Scaled as the rows are, so that columns count as in the fit; on the CPU, for scipy.
     return layout.to_row_units(earlier.to(layout.device)).cpu()
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from lloydformer.data.array_api import tensor_from_numpy, to_tensor
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import choose
+from lloydformer.engines.thread_pool import callers_cores
 from lloydformer.estimators.devices import require_device
 from lloydformer.estimators.parameter_checks import check_enough_rows
 from lloydformer.estimators.source import check_rows, weights_in_units
@@ -74,7 +75,8 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
     if estimator.device is not None:
         require_device(estimator.device)
     array = as_array(estimator, X, reset=True)
-    matrix = all_distances(estimator, array)
+    with callers_cores():  # the metric may be a function of the user
+        matrix = all_distances(estimator, array)
     n = len(matrix)
     weights, unit = weights_in_units(sample_weight, n)
     check_enough_rows(estimator, n if weights is None else int((weights > 0).sum()), n)
@@ -88,7 +90,7 @@ def fit_matrix(estimator: Any, X: Any, sample_weight: Any, rng: np.random.Random
         n_starts = int(estimator.n_init)
     else:
         # Up to `FEW` rows ten starts take milliseconds.
-        few = estimator.algorithm == "relocate" and n <= FEW
+        few = estimator.method == "relocate" and n <= FEW
         n_starts = 10 if few or estimator.init == "random" else 1
     runs = list[SwapRun]()
 

@@ -64,7 +64,7 @@ class KMedoids(Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, k. X needs at least k rows with positive weight.
-    algorithm : {"relocate", "fasterpam", "paper"}, default="relocate"
+    method : {"relocate", "fasterpam", "paper"}, default="relocate"
         - "relocate": exchanges medoids with rows near the middle of clusters and with drawn rows,
           relocates medoids, and ends with exchanges among many rows. Every step is made only if it
           lowers the loss. On a matrix of distances it is "fasterpam", for at most 256 rows from
@@ -78,21 +78,21 @@ class KMedoids(Clusterer):
         The distance. "cosine" also takes sparse matrices. With "precomputed", X is a symmetric
         matrix (n, n) of distances. A callable gets two rows and returns their distance; all n * n
         of them are computed and kept.
-    effort : {"quick", "balanced", "thorough"}, default="balanced"
-        How long "relocate" searches. "quick" does not relocate, and compares fewer rows in its
-        last exchanges. "balanced" stops after 5 consecutive relocations that did not lower the
-        loss, or fewer if clusters have less than 50 rows and X has more than 256. "thorough" stops
-        after 20, draws more candidates, and compares more rows in its last exchanges.
+    effort : {"low", "medium", "high", "best"}, default="medium"
+        How long "relocate" searches. "low" does not relocate, and compares fewer rows in its last
+        exchanges. "medium" stops after 5 consecutive relocations that did not lower the loss, or
+        fewer if clusters have less than 50 rows and X has more than 256. "high" stops after 20 and
+        "best" after 80; both draw more candidates, and compare more rows in their last exchanges.
     separation : float or None, default=100.0
-        With algorithm="paper": a point of another cluster is exp(-2 * separation) times as likely
+        With method="paper": a point of another cluster is exp(-2 * separation) times as likely
         to be drawn as a point of the cluster at the same distance. None excludes points of other
         clusters.
     patience : int or None, default=None
         Stop after this many consecutive relocations that did not lower the loss; None: as `effort`
-        says. With algorithm="paper": stop a start after more than this many consecutive draws that
+        says. With method="paper": stop a start after more than this many consecutive draws that
         did not lower the objective; None: only `max_iter` ends it.
     return_last : bool, default=False
-        With algorithm="paper": if True, return the last medoids drawn, as the paper does, instead
+        With method="paper": if True, return the last medoids drawn, as the paper does, instead
         of the best ones.
     init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
@@ -109,7 +109,7 @@ class KMedoids(Clusterer):
         - Callable: called as ``init(X, n_clusters, random_state=...)``; returns the centers.
     n_init : "auto" or int, default="auto"
         Number of starts. The result with the smallest `inertia_` is kept. "auto" is 10 if
-        `init` is "random" or a callable, or if algorithm="relocate" gets a matrix of distances of
+        `init` is "random" or a callable, or if method="relocate" gets a matrix of distances of
         at most 256 rows (given or computed by a callable), otherwise 1.
     max_iter : int, default=300
         Maximum number of iterations of one start: relocations and other moves of the search, or
@@ -134,12 +134,12 @@ class KMedoids(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
     checkpoint : str, PathLike or None, default=None
-        With algorithm="paper" only: file that `fit` writes every few iterations and removes at its
+        With method="paper" only: file that `fit` writes every few iterations and removes at its
         end. If it exists when a fit begins, the fit resumes from it; the result is bit-identical to
         an uninterrupted fit. For dense rows on the CPU, in one process, on a Dask cluster or on
         ranks. After resuming, some iterations may be passed to `callback` twice.
@@ -163,7 +163,7 @@ class KMedoids(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     medoid_indices_ : ndarray or Tensor of shape (n_clusters,)
         Indices of the rows of X that are the medoids.
     best_objective_history_ : ndarray of shape (n_iter_ + 1,)
@@ -180,11 +180,11 @@ class KMedoids(Clusterer):
 
     On a matrix of distances, given or computed by a callable, the work is done on the CPU. `init` is
     "k-means++", "random" or an array of row numbers; other strings draw as "k-means++" does.
-    `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `match_to` have no
-    effect. Ctrl-C keeps the best medoids so far. Distances must be so small that their sum over all
-    rows is finite.
+    `effort`, `patience`, `max_iter`, `verbose`, `callback`, `warm_start` and `reference_centers`
+    have no effect. Ctrl-C keeps the best medoids so far. Distances must be so small that their sum
+    over all rows is finite.
 
-    With algorithm="paper" the draws depend on the scale. If squared distances are far below 1, all
+    With method="paper" the draws depend on the scale. If squared distances are far below 1, all
     rows of a cluster are about equally likely; if they are in the hundreds, a medoid never moves.
     A medoid without points is drawn from the points of other clusters.
 
@@ -206,21 +206,28 @@ class KMedoids(Clusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k not in ("tol", "empty")},
-        "algorithm": [StrOptions({"relocate", "fasterpam", "paper"})],
+        "method": [StrOptions({"relocate", "fasterpam", "paper"})],
         "metric": [StrOptions({*METRICS, "precomputed"}), callable],
         "effort": [StrOptions(set(EFFORTS))],
         "separation": [None, Interval(Real, 0, None, closed="left")],
         "patience": [None, Interval(Integral, 1, None, closed="left")],
         "return_last": ["boolean"],
     }
+    _renamed_parameters: ClassVar[dict[str, str]] = {
+        **Clusterer._renamed_parameters,
+        "algorithm": "method",
+    }
+    _renamed_values: ClassVar[dict[str, dict[str, str]]] = {
+        "effort": {"quick": "low", "balanced": "medium", "thorough": "high"}
+    }
 
     def __init__(
         self,
         n_clusters: int | Any = 8,
         *,
-        algorithm: str | Any = "relocate",
+        method: str | Any = "relocate",
         metric: Any = "sqeuclidean",
-        effort: str | Any = "balanced",
+        effort: str | Any = "medium",
         separation: float | Any | None = 100.0,
         patience: int | Any | None = None,
         return_last: bool | Any = False,
@@ -233,11 +240,11 @@ class KMedoids(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.algorithm = algorithm
+        self.method = method
         self.metric = metric
         self.effort = effort
         self.separation = separation
@@ -252,7 +259,7 @@ class KMedoids(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     @property
@@ -283,20 +290,20 @@ class KMedoids(Clusterer):
         return recipes.medoids(None if self.separation is None else float(self.separation))
 
     def _plan(self, rng: np.random.RandomState | None = None) -> Plan:
-        if self.algorithm == "paper":
+        if self.method == "paper":
             return super()._plan(rng)
         return MedoidSearchPlan(self.metric)
 
     def _prepare(self, opened: Preparation) -> Prepared:
         plan, restarts, algorithm = super()._prepare(opened)
-        if self.algorithm == "paper":
+        if self.method == "paper":
             return plan, restarts, algorithm
         blocks = opened.blocks
         n_rows, n_features = blocks.layout.n_rows, blocks.layout.n_features
         if isinstance(blocks, PartitionedBlocks) and n_rows * n_features > _MOST_HERE:
             raise ValueError(
-                f"algorithm: found {self.algorithm!r} for {n_rows:,} rows in parts; "
-                'it needs all rows in one process, so pass algorithm="paper", or a sample'
+                f"method: found {self.method!r} for {n_rows:,} rows in parts; "
+                'it needs all rows in one process, so pass method="paper", or a sample'
             )
         seed, effort = int(opened.rng.randint(2**31 - 1)), EFFORTS[self.effort]
         if self.patience is not None:
@@ -304,7 +311,7 @@ class KMedoids(Clusterer):
             effort = replace(effort, patience=int(self.patience), rows_each=0)
 
         def moves(search: SearchMoves, first: int) -> Iterator[bool]:
-            if self.algorithm == "fasterpam":
+            if self.method == "fasterpam":
                 return swapping_rounds(search, n_rows)
             return relocating_rounds(search, effort, seed, n_rows, first)
 
@@ -355,13 +362,13 @@ class KMedoids(Clusterer):
         >>> lf.KMedoids(2, metric="precomputed", random_state=0).fit(distances).inertia_
         1.0
         """
-        if self.algorithm == "paper" and self.metric != "sqeuclidean":
+        if self.method == "paper" and self.metric != "sqeuclidean":
             raise ValueError(
-                f'metric: found {self.metric!r} with algorithm="paper", which supports only '
-                '"sqeuclidean"; pass algorithm="relocate"'
+                f'metric: found {self.metric!r} with method="paper", which supports only '
+                '"sqeuclidean"; pass method="relocate"'
             )
-        if self.algorithm != "paper":
-            refuse_checkpoint(self, f'there is none for algorithm="{self.algorithm}"')
+        if self.method != "paper":
+            refuse_checkpoint(self, f'there is none for method="{self.method}"')
         if not self._of_matrix:
             super().fit(X, sample_weight=sample_weight)
             return self

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -21,12 +21,12 @@ from lloydformer.data.array_api import to_tensor
 from lloydformer.data.blocks import TensorBlocks, leaf_ranges
 from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import Layout
-from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines import choose
 from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import PartitionedBlocks
+from lloydformer.engines.thread_pool import callers_cores, map_on_single_cores, one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import (
     Interval,
@@ -44,12 +44,12 @@ from lloydformer.plans.mixture import (
     Components,
     MixtureLabels,
     MixturePlan,
-    log_factorials,
+    MixtureRows,
 )
 from lloydformer.solving.mixture_search import PATIENCE
 from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, draw_start, solve_mixture
 from lloydformer.solving.run import Progress
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # A component whose responsibilities sum to fewer rows than this has no points. Chosen by hand: far
 # below any row, and far above what rounding leaves.
@@ -178,7 +178,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
 
     @property
     def scaling(self) -> Scaling | None:
-        """Scaling of the columns by `lf.data.open`, for which the model was fitted; None without.
+        """Scaling by `lf.data.open_dataset` of the columns that were fitted; None without.
 
         See Also
         --------
@@ -241,9 +241,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -308,9 +309,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
     def _progress(self) -> Callable[[Progress], None] | None:
         """Return the callback, which also prints a line now and then if `verbose` is set."""
         if not self.verbose:
-            return self.callback
+            return None if self.callback is None else callers_cores()(self.callback)
         every = int(self.verbose_interval)
 
+        @callers_cores()
         def show(progress: Progress) -> None:
             if progress.iteration == 0:
                 print(f"Initialization {progress.start}")
@@ -415,9 +417,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -448,9 +451,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -471,11 +475,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         """
         if is_collection(X):
             return self._map_chunks("predict", X, None, np.dtype(np.int32))
-
-        def labels(joint: Tensor, rows: Rows) -> Tensor:
-            return joint.argmax(dim=1)
-
-        return self._map_rows(X, labels, torch.int32)
+        return self._map_rows(X, "labels")
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each component, given the row.
@@ -484,9 +484,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -506,11 +507,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         """
         if is_collection(X):
             return self._map_chunks("predict_proba", X, int(self.n_components))
-
-        def shares(joint: Tensor, rows: Rows) -> Tensor:
-            return joint.softmax(dim=1)
-
-        return self._map_rows(X, shares)
+        return self._map_rows(X, "shares")
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-likelihood of each row.
@@ -519,9 +516,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -542,12 +540,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         """
         if is_collection(X):
             return self._map_chunks("score_samples", X, None)
-
-        def likelihoods(joint: Tensor, rows: Rows) -> Tensor:
-            found = joint.logsumexp(dim=1)
-            return found - log_factorials(rows) if self._family == "poisson" else found
-
-        return self._map_rows(X, likelihoods)
+        return self._map_rows(X, "likelihoods")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of a row.
@@ -556,9 +549,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -590,9 +584,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -623,9 +618,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, not negative. A row with weight 2 counts twice, a row with weight 0
             does not count. None: every row has weight 1.
@@ -649,6 +645,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         mean, weight = self._total_likelihood(X, sample_weight)
         return -2 * mean * weight + 2 * self._n_parameters()
 
+    @one_core()
     def distances_to_centers(self, X: Any, labels: Any = None) -> Any:
         """Compute the Euclidean distance of each row to the mean of its component.
 
@@ -656,9 +653,10 @@ class MixtureModel(Presented, DensityMixin, Saved):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         labels : array-like or Tensor of shape (n_samples,), default=None
             The component of each row. None: those of `predict`.
 
@@ -743,6 +741,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         k, d = int(self.n_components), int(self.n_features_in_)
         return k * d + k - 1
 
+    @one_core()
     def _total_likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         """Return the mean log-likelihood of a row, and the sum of the weights."""
         check_is_fitted(self)
@@ -754,22 +753,29 @@ class MixtureModel(Presented, DensityMixin, Saved):
             mean = (likelihood - totals.log_factorials) / totals.weight
             return mean.item(), totals.weight.item() * blocks.layout.weight_unit
 
-    def _map_rows(
-        self, X: Any, function: Callable[[Tensor, Rows], Tensor], dtype: torch.dtype | None = None
-    ) -> Any:
-        """Call a function of log(weight * density), (m, k), and the rows, part by part."""
+    @one_core()
+    def _map_rows(self, X: Any, asked: Literal["shares", "likelihoods", "labels"]) -> Any:
+        """Return something of each row: by one call of a kernel, or part by part."""
         check_is_fitted(self)
         source = self._read(X, reset=False)
         blocks = source.blocks
         assert not isinstance(blocks, PartitionedBlocks)
-        layout, parts = blocks.layout, list[Tensor]()
-        components = self._components(layout)
-        for start, stop in leaf_ranges(layout):
-            for first in range(start, stop, layout.part):
-                rows = blocks.read(first, min(first + layout.part, stop)).double()
-                found = function(components.log_joint(rows), rows)
-                parts.append(found.to(dtype or layout.dtype))
-        return source.to_input_kind(torch.cat(parts))
+        layout = blocks.layout
+        task = MixtureRows(self._components(layout), asked)
+        with choose(self.engine, blocks).open(blocks) as session:
+            found = session.run(task)
+        if found is None:
+            dtype = torch.int32 if asked == "labels" else layout.dtype
+
+            def map_leaf(leaf: tuple[int, int]) -> Tensor:
+                parts = (
+                    task.compute(blocks.read(first, min(first + layout.part, leaf[1])))
+                    for first in range(*leaf, layout.part)
+                )
+                return torch.cat([part.to(dtype) for part in parts])
+
+            found = torch.cat(map_on_single_cores(map_leaf, leaf_ranges(layout), layout.device))
+        return source.to_input_kind(found)
 
     def _map_chunks(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
         """Call a method on each block of a dask collection; a dask array in the chunks of X."""
@@ -852,11 +858,11 @@ class GaussianMixture(MixtureModel):
         Means of the start. None: by `init_params`.
     precisions_init : array-like, default=None
         Inverse covariances of the start, in the shape of `precisions_`. None: by `init_params`.
-    effort : {"low", "medium", "high"} or int, default="low"
+    effort : {"low", "medium", "high", "best"} or int, default="low"
         Search for a better optimum after the best start. A round splits all components, lets EM
         sort the halves out, merges the pairs that cost least until there are k again, and runs EM;
-        it is kept if the likelihood rises. The search ends after 0, 2 or 4 rounds in a row without
-        gain, or after this number. `lower_bound_` is never below that of "low".
+        it is kept if the likelihood rises. The search ends after 0, 2, 4 or 10 rounds in a row
+        without gain, or after this number. `lower_bound_` is never below that of "low".
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device are bit-identical, for any number of threads.
@@ -887,7 +893,7 @@ class GaussianMixture(MixtureModel):
     covariances_ : ndarray or Tensor
         Covariances: (n_components, n_features, n_features) for "full", (n_features, n_features) for
         "tied", (n_components, n_features) for "diag", (n_components,) for "spherical". In scaled
-        units if `lf.data.open` scaled the columns.
+        units if `lf.data.open_dataset` scaled the columns.
     precisions_ : ndarray or Tensor
         Inverses of the covariances, in the same shape.
     precisions_cholesky_ : ndarray or Tensor
@@ -906,7 +912,7 @@ class GaussianMixture(MixtureModel):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------

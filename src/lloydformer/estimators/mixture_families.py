@@ -73,7 +73,7 @@ class BernoulliMixture(MixtureModel):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------
@@ -202,7 +202,7 @@ class PoissonMixture(MixtureModel):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions, make_constrain
 from lloydformer.data.shard import Shard
 from lloydformer.engines.ranks import join_ranks
 from lloydformer.engines.ranks.group import MessageKind
+from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.checks import refuse_masked
 
 __all__ = [
@@ -45,12 +46,14 @@ class WholeNumbers(Interval):
 def checked_fit(fit: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate `fit` or `partial_fit`: check the parameters, then run.
 
-    An error of one rank raises on all of them.
+    An error of one rank raises on all of them. The caller's thread runs torch on one core; sessions
+    have their own threads.
     """
     # A fit that another one calls, as `KMedoids.fit` calls `Clusterer.fit`, is not checked again.
     checked = _fit_context(prefer_skip_nested_validation=True)(fit)
 
     @wraps(fit)
+    @one_core()
     def run(self: Any, X: Any, *others: Any, **named: Any) -> Any:
         if not isinstance(X, Shard):
             return checked(self, X, *others, **named)

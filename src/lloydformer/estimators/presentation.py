@@ -49,9 +49,10 @@ class Presented:
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         kind : {"map", "silhouettes", "sizes", "profiles", "centers"}, default="map"
             "map" shows rows and centers in the plane of their first two principal components.
             "silhouettes" shows how well each row fits its cluster, "sizes" the number of rows,
@@ -110,9 +111,10 @@ class Presented:
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         names : list of str, dict of int to str, or None, default=None
             Names for clusters: one for each, or some by their numbers.
         extra : data frame, dict of columns, Series or None, default=None

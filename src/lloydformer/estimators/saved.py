@@ -31,6 +31,7 @@ from lloydformer.data.storage.model_folder import CONFIG, Arrays, Config, read_f
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.estimators.devices import parse_device
 from lloydformer.estimators.source import View, count_centers
+from lloydformer.renamed import RenamedParameters, old_names, to_new_names
 
 # Types of the fitted attributes that are single values.
 _NUMBERS: dict[str, type[Any]] = {
@@ -98,7 +99,7 @@ class DocLinked(BaseEstimator):
 S = TypeVar("S", bound="Saved")
 
 
-class Saved(DocLinked):
+class Saved(RenamedParameters, DocLinked):
     """Base class of estimators that can be saved in a folder, without pickle.
 
     See Also
@@ -123,6 +124,10 @@ class Saved(DocLinked):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickle and copies, without labels that are not computed yet."""
         return drop_lazy_labels(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles of earlier versions, which are read if nothing else has changed.
+        super().__setstate__(to_new_names("", state, *old_names(type(self)), warns=False))
 
     def save_pretrained(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the estimator, fitted or not, to a folder.
@@ -226,10 +231,9 @@ class Saved(DocLinked):
         Examples
         --------
         >>> import tempfile, lloydformer as lf
-        >>> from lloydformer.estimators import Clusterer
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     lf.TrimmedKMeans(3, keep=0.9).save_pretrained(folder)
-        ...     Clusterer.from_pretrained(folder)
+        ...     lf.Clusterer.from_pretrained(folder)
         TrimmedKMeans(keep=0.9, n_clusters=3)
         """
         config, tensors = read_folder(Path(folder))
@@ -274,6 +278,7 @@ def _build_model(kind: type[S], config: Config, tensors: Arrays) -> S:
     if tensors:  # `deserialise_value` takes out those that it has used
         raise ValueError(f"does not name {', '.join(sorted(tensors))} of its tensors")
     parameters, attributes = sections["parameters"], sections["attributes"]
+    parameters = to_new_names("parameters", parameters, *old_names(kind), warns=False)
     if unknown := sorted(parameters.keys() - set(kind._get_param_names())):
         raise ValueError(f"found parameters {unknown}, which {kind.__name__} does not have")
     # A parameter that is newer than the folder has its default; models of 0.1 lack some.

@@ -70,11 +70,11 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------
-    lloydformer.data.open : Open a file with the same scales; its models keep them.
+    lloydformer.data.open_dataset : Open a file with the same scales; its models keep them.
     sklearn.preprocessing.StandardScaler : One method for all columns.
 
     Notes
@@ -123,9 +123,10 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -195,9 +196,10 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------
@@ -227,9 +229,10 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------

@@ -10,7 +10,6 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.array_api import to_tensor
 from lloydformer.data.rows import Rows
 from lloydformer.engines.dask.chunks import is_collection
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.tempered import Tempered
 from lloydformer.numerics.clusters import log_shares
 from lloydformer.plans.session import Session
@@ -85,7 +84,7 @@ class SoftKMeans(Tempered):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
@@ -116,7 +115,7 @@ class SoftKMeans(Tempered):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------
@@ -166,7 +165,7 @@ class SoftKMeans(Tempered):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -181,7 +180,7 @@ class SoftKMeans(Tempered):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     def _rules(self) -> Rules:
@@ -195,7 +194,6 @@ class SoftKMeans(Tempered):
     def _scale(self, session: Session, starts: list[Tensor]) -> float:
         return soft_scale(session, starts)
 
-    @one_core()  # `tril` starts threads for any size; where none can start, the process would end
     def _n_coinciding(self) -> int:
         """A point's shares in two such centers are nearly the same, wherever it is."""
         centers = to_tensor(self.cluster_centers_).double()
@@ -216,9 +214,10 @@ class SoftKMeans(Tempered):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
 
         Returns
         -------

@@ -28,7 +28,6 @@ from lloydformer.engines.cuda import pin_rows, survey_on_gpu
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.engines.native.engine import column_ends
 from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.devices import (
     can_pin,
     check_on_cpu,
@@ -74,7 +73,6 @@ class Source:
         """Call a function where files are written, and return its result on all ranks."""
         return function()
 
-    @one_core()
     def without_zero_rows(self, policy: str) -> "Source":
         """Refuse rows of zeros, which have no direction, or give them weight 0.
 

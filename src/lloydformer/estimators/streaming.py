@@ -18,7 +18,7 @@ from lloydformer.engines.partitioned import PartitionedBlocks
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.checkpoint import refuse_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters, is_array
-from lloydformer.estimators.matching import match_clusters, read_match_to
+from lloydformer.estimators.matching import match_clusters, read_reference_centers
 from lloydformer.estimators.parameter_checks import Interval, checked_fit, make_generator
 from lloydformer.estimators.source import Source, View
 from lloydformer.plans.assign import NearestSums
@@ -70,9 +70,10 @@ class Streaming(Clusterer):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         y : object, default=None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -99,7 +100,8 @@ class Streaming(Clusterer):
         Notes
         -----
         The first batch determines the start by `init`, the precision, and the scaling of data from
-        `lf.data.open`. After `fit`, the centers continue with the weights of their clusters.
+        `lf.data.open_dataset`. After `fit`, the centers continue with the weights of their
+        clusters.
 
         Examples
         --------
@@ -124,9 +126,9 @@ class Streaming(Clusterer):
             if first:
                 initial = InitialCenters(self, X, layout, make_generator(self.random_state))
                 before = next(initial.generate(session))
-                given = getattr(self, "match_to", None)
+                given = getattr(self, "reference_centers", None)
                 if given is not None:
-                    order = match_clusters(before, read_match_to(given, layout))
+                    order = match_clusters(before, read_reference_centers(given, layout))
                     before = before[order.to(before.device)]
                 # Initial centers have no weight: the first batch alone determines the means.
                 counts = before.new_zeros(len(before))

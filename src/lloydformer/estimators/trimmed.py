@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.estimators.base import Clusterer
 from lloydformer.estimators.parameter_checks import Interval
 from lloydformer.estimators.source import Source
@@ -73,7 +72,7 @@ class TrimmedKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
@@ -102,7 +101,7 @@ class TrimmedKMeans(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     outliers_ : ndarray or Tensor of shape (n_outliers,)
         Indices of the rows that were trimmed.
 
@@ -156,7 +155,7 @@ class TrimmedKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -172,14 +171,12 @@ class TrimmedKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))
 
-    # On one core: OpenMP ends the process if it cannot start its threads for n labels.
-    @one_core()
     def _store(self, result: Result, source: Source, plan: Plan) -> None:
         super()._store(result, source, plan)
         self.outliers_ = source.rows_with(self.labels_, -1)

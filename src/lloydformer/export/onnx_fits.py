@@ -160,8 +160,8 @@ def predict_onnx(
         raise ValueError(f"estimator: found {estimator!r}, which is not fitted; call fit first")
     if estimator.scaling is not None:
         raise ValueError(
-            "estimator: it was fitted on columns that lf.data.open scaled, and a graph has no such "
-            "scaling; fit it on an array, for example with lf.Scaler in front"
+            "estimator: it was fitted on columns that lf.data.open_dataset scaled, and a graph has "
+            "no such scaling; fit it on an array, for example with lf.Scaler in front"
         )
     metric = getattr(estimator, "metric", "sqeuclidean")
     if isinstance(estimator, KMedoids) and metric not in ("sqeuclidean", "euclidean", "cosine"):

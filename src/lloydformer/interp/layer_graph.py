@@ -25,6 +25,7 @@ from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.subspaces import POSITION, Subspace
 from lloydformer.circuits.trace import Trace
+from lloydformer.renamed import renamed_arguments
 
 Via = Literal["Q", "K", "V", "residual", "input"]
 
@@ -346,6 +347,7 @@ def _reads(head: Head) -> dict[str, frozenset[Subspace]]:
     }
 
 
+@renamed_arguments(keep="names_filter")
 def ablate_edge(
     circuit: Circuit,
     edge: Edge,
@@ -354,7 +356,7 @@ def ablate_edge(
     layer: int = 1,
     n_layers: int | None = None,
     seed: Seed = None,
-    keep: tuple[str, ...] = (),
+    names_filter: tuple[str, ...] = (),
 ) -> tuple[Trace, Trace]:
     """Run a circuit with and without an edge: the target does not see what the source wrote.
 
@@ -378,7 +380,7 @@ def ablate_edge(
         one.
     seed : int or None, default=None
         Seed for recipes that draw noise.
-    keep : tuple of str, default=()
+    names_filter : tuple of str, default=()
         Intermediates that both traces keep, as in `Circuit.forward`.
 
     Returns
@@ -403,10 +405,12 @@ def ablate_edge(
     encoder_self -> decoder_cross.V True
     """
     total = layer + 2 if n_layers is None else n_layers
-    needed = (*keep, *edge_names(circuit, edge, layer))
-    intact = circuit(points, centers, total, keep=needed, seed=seed)
-    with circuit.patch(*edge_patch(circuit, edge, layer, intact, intact[needed[len(keep)]])):
-        return intact, circuit(points, centers, total, keep=needed, seed=seed)
+    needed = (*names_filter, *edge_names(circuit, edge, layer))
+    intact = circuit(points, centers, total, names_filter=needed, seed=seed)
+    with circuit.patch(
+        *edge_patch(circuit, edge, layer, intact, intact[needed[len(names_filter)]])
+    ):
+        return intact, circuit(points, centers, total, names_filter=needed, seed=seed)
 
 
 def edge_names(circuit: Circuit, edge: Edge, layer: int) -> list[str]:

@@ -37,7 +37,7 @@ def _difference(clean: Trace, corrupted: Trace, metric: Metric) -> float:
     if not torch.equal(clean.origin, corrupted.origin):
         raise ValueError(
             "pair: the two inputs have different origins, so their tokens cannot be exchanged; use "
-            "a circuit with as_printed=True"
+            "a circuit with as_in_paper=True"
         )
     difference = (metric(clean) - metric(corrupted)).item()
     if difference == 0:
@@ -96,7 +96,7 @@ def patch_activations(
     >>> found["layers.0.encoder_cross.queries"], found["layers.0.encoder_self.queries"]
     (1.0, 0.0)
     """
-    clean = circuit(*pair.clean, n_layers, keep=tuple(patterns), seed=seed)
+    clean = circuit(*pair.clean, n_layers, names_filter=tuple(patterns), seed=seed)
     run = circuit(*pair.corrupted, n_layers, seed=seed)
     scale, corrupted, effects = _difference(clean, run, metric), metric(run), dict[str, float]()
     for name in _matching(clean.names, patterns):
@@ -162,8 +162,8 @@ def patch_edges(
     """
     found = [*edges]
     needed = tuple({name for edge in found for name in edge_names(circuit, edge, layer)})
-    clean = circuit(*pair.clean, n_layers, keep=needed, seed=seed)
-    run = circuit(*pair.corrupted, n_layers, keep=needed, seed=seed)
+    clean = circuit(*pair.clean, n_layers, names_filter=needed, seed=seed)
+    run = circuit(*pair.corrupted, n_layers, names_filter=needed, seed=seed)
     scale, corrupted, effects = _difference(clean, run, metric), metric(run), dict[str, float]()
     for edge in found:
         source = edge_names(circuit, edge, layer)[0]
@@ -286,8 +286,8 @@ def attribute(
     >>> found["layers.0.encoder_cross.queries"]  # that of patching is 1
     0.0
     """
-    clean = circuit(*pair.clean, n_layers, keep=tuple(patterns), seed=seed)
-    corrupted = circuit(*pair.corrupted, n_layers, keep=tuple(patterns), seed=seed)
+    clean = circuit(*pair.clean, n_layers, names_filter=tuple(patterns), seed=seed)
+    corrupted = circuit(*pair.corrupted, n_layers, names_filter=tuple(patterns), seed=seed)
     scale = _difference(clean, corrupted, metric)
     names = _matching(clean.names, patterns)
     effects = dict.fromkeys(names, 0.0)

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from lloydformer.learning.objective import smoothed_objective as smoothed_objective
     from lloydformer.learning.pretrained import Pretrained as Pretrained
     from lloydformer.learning.pretrained import available as available
-    from lloydformer.learning.pretrained import load as load
     from lloydformer.learning.settings import Run as Run
     from lloydformer.learning.settings import Settings as Settings
     from lloydformer.learning.symmetric.model import SymmetricModel as SymmetricModel
-    from lloydformer.learning.symmetric.model import load_symmetric as load_symmetric
+    from lloydformer.learning.symmetric.model import load_pretrained as load_pretrained
     from lloydformer.learning.tasks import Tasks as Tasks
     from lloydformer.learning.trainer import Evaluation as Evaluation
     from lloydformer.learning.training import Trained as Trained
@@ -39,10 +38,10 @@ else:  # the same names, each imported when it is first used
         "Trained": "lloydformer.learning.training",
         "available": "lloydformer.learning.pretrained",
         "compare": "lloydformer.learning.evaluation",
-        "load": "lloydformer.learning.pretrained",
-        "load_symmetric": "lloydformer.learning.symmetric.model",
+        "load_pretrained": "lloydformer.learning.symmetric.model",
         "smoothed_objective": "lloydformer.learning.objective",
         "train": "lloydformer.learning.training",
     }
     __all__ = [*_HOMES]
-    __getattr__, __dir__ = lazy_names(__name__, _HOMES)
+    _RENAMED = {"load": "load_pretrained", "load_symmetric": "load_pretrained"}
+    __getattr__, __dir__ = lazy_names(__name__, _HOMES, _RENAMED)

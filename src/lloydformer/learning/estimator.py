@@ -24,8 +24,8 @@ from lloydformer.solving.rules import Rules
 class LearnedKMeans(Clusterer):
     """K-means by a trained layer, followed by Lloyd's algorithm.
 
-    Runs `n_steps` steps of a layer that was trained for k-means, then at most `polish` iterations
-    of Lloyd's algorithm.
+    Runs `n_steps` steps of a layer that was trained for k-means, then at most `max_iter`
+    iterations of Lloyd's algorithm.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class LearnedKMeans(Clusterer):
         `init` is "random" or a callable, otherwise 1.
     n_steps : int, default=10
         Number of steps of the trained layer.
-    polish : int, default=300
+    max_iter : int, default=300
         Maximum number of iterations of Lloyd's algorithm after these steps.
-    beside_lloyd : bool, default=True
-        If True, also run at most `n_steps` + `polish` iterations of Lloyd's algorithm from the same
-        start and keep the better result. So the result is never worse than that of `KMeans` with at
-        most as many iterations, for instance its default of 300.
+    compare_to_lloyd : bool, default=True
+        If True, also run at most `n_steps` + `max_iter` iterations of Lloyd's algorithm from the
+        same start and keep the better result. So the result is never worse than that of `KMeans`
+        with at most as many iterations, for instance its default of 300.
     pretrained : str or Path, default="symmetric"
         The trained weights. "symmetric" is one layer for every n, d and k. A name from
         `lf.learning.available()` is a layer of the paper, for one d and k, and "auto" is the one
@@ -88,7 +88,7 @@ class LearnedKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
@@ -116,7 +116,7 @@ class LearnedKMeans(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
 
     See Also
     --------
@@ -147,8 +147,13 @@ class LearnedKMeans(Clusterer):
         **{k: v for k, v in Clusterer._parameter_constraints.items() if k != "max_iter"},
         "pretrained": [str, Path],
         "n_steps": [Interval(Integral, 0, None, closed="left")],
-        "polish": [Interval(Integral, 0, None, closed="left")],
-        "beside_lloyd": ["boolean"],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "compare_to_lloyd": ["boolean"],
+    }
+    _renamed_parameters: ClassVar[dict[str, str]] = {
+        **Clusterer._renamed_parameters,
+        "polish": "max_iter",
+        "beside_lloyd": "compare_to_lloyd",
     }
 
     def __init__(
@@ -158,8 +163,8 @@ class LearnedKMeans(Clusterer):
         init: Any = "k-means++",
         n_init: Any = "auto",
         n_steps: int | Any = 10,
-        polish: int | Any = 300,
-        beside_lloyd: bool | Any = True,
+        max_iter: int | Any = 300,
+        compare_to_lloyd: bool | Any = True,
         pretrained: str | Path | Any = SYMMETRIC,
         tol: float | Any = 1e-4,
         verbose: int | Any = 0,
@@ -169,15 +174,15 @@ class LearnedKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
         self.n_steps = n_steps
-        self.polish = polish
-        self.beside_lloyd = beside_lloyd
+        self.max_iter = max_iter
+        self.compare_to_lloyd = compare_to_lloyd
         self.pretrained = pretrained
         self.tol = tol
         self.verbose = verbose
@@ -187,20 +192,20 @@ class LearnedKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     def _plan(self, rng: Any = None) -> Plan:
-        """Lloyd's plan: labels by the nearest center, and the polish."""
+        """Lloyd's plan: labels by the nearest center, and iterations after the learned steps."""
         return MeansPlan()
 
     def _rules(self) -> Rules:
         typical = self._typical_tolerance
-        return Rules(int(self.polish), float(self.tol), self.empty, typical=typical)
+        return Rules(int(self.max_iter), float(self.tol), self.empty, typical=typical)
 
     def _prepare(self, opened: Preparation) -> Prepared:
         plan, restarts, _ = super()._prepare(opened)
-        n_steps, polish = int(self.n_steps), int(self.polish)
+        n_steps, max_iter = int(self.n_steps), int(self.max_iter)
         session = opened.session
         card = None if self.pretrained == "auto" else read_card(self.pretrained)
         if card is not None and card.is_symmetric:
@@ -213,7 +218,7 @@ class LearnedKMeans(Clusterer):
         else:
             trained = _load_for_sizes(card, session.layout.n_features, int(self.n_clusters))
             make_run = dense_run(trained, session, n_steps)
-        learned = LearnedIterations(make_run, n_steps, polish, bool(self.beside_lloyd))
+        learned = LearnedIterations(make_run, n_steps, max_iter, bool(self.compare_to_lloyd))
         return plan, restarts, learned
 
 

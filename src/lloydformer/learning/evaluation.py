@@ -38,7 +38,7 @@ class Comparison:
     Examples
     --------
     >>> import lloydformer as lf
-    >>> found = lf.learning.load("d4-k6")
+    >>> found = lf.learning.load_pretrained("d4-k6")
     >>> tasks = found.settings.tasks
     >>> result = lf.learning.compare(found.layer, found.weights, tasks, n_tasks=4, n_steps=3)
     >>> result.by_layer.shape, result.centers.shape
@@ -166,13 +166,13 @@ def compare(
 
     See Also
     --------
-    load : Load trained weights.
+    load_pretrained : Load trained weights.
     train : Train weights.
 
     Examples
     --------
     >>> import lloydformer as lf
-    >>> found = lf.learning.load("d16-k6")
+    >>> found = lf.learning.load_pretrained("d16-k6")
     >>> tasks = found.settings.tasks
     >>> result = lf.learning.compare(found.layer, found.weights, tasks, n_tasks=8, n_steps=5)
     >>> initial, lloyd, transformer = result.row()

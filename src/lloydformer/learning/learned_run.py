@@ -22,23 +22,23 @@ MakeRun = Callable[[FitContext, int, Tensor], "PlanRun | DenseLayerRun"]
 
 @dataclass(frozen=True)
 class LearnedIterations:
-    """Steps of a learned layer, then at most `polish` iterations of Lloyd's algorithm.
+    """Steps of a learned layer, then at most `max_iter` iterations of Lloyd's algorithm.
 
     Attributes
     ----------
     learned_run : callable
         Makes the run of the learned layer: ``learned_run(fit, restart, centers)``.
-    n_steps, polish : int
+    n_steps, max_iter : int
         Number of learned steps, and of Lloyd's iterations after them at most.
-    beside_lloyd : bool
-        Also run n_steps + polish iterations of Lloyd's algorithm from the same start, and keep the
-        better result.
+    compare_to_lloyd : bool
+        Also run n_steps + max_iter iterations of Lloyd's algorithm from the same start, and keep
+        the better result.
     """
 
     learned_run: MakeRun
     n_steps: int
-    polish: int
-    beside_lloyd: bool
+    max_iter: int
+    compare_to_lloyd: bool
     n_starts: ClassVar[int] = 1
 
     def runs(
@@ -46,9 +46,9 @@ class LearnedIterations:
     ) -> Iterator[AlgorithmRun]:
         for centers in starts:
             yield LearnedRun(self, fit, restart, centers)
-            if self.beside_lloyd:
+            if self.compare_to_lloyd:
                 # Silent: a callback expects the iterations of one run for each restart.
-                alone = _limit(replace(fit, watched=False), self.n_steps + self.polish)
+                alone = _limit(replace(fit, watched=False), self.n_steps + self.max_iter)
                 yield PlanRun(alone, restart, centers, silent=True)
 
 
@@ -69,13 +69,13 @@ class LearnedRun:
         self._polishes = how.n_steps == 0
         self._run: PlanRun | DenseLayerRun
         if self._polishes:
-            self._run = PlanRun(_limit(fit, how.polish), restart, centers)
+            self._run = PlanRun(_limit(fit, how.max_iter), restart, centers)
         else:
             self._run = how.learned_run(fit, restart, centers)
 
     @property
     def done(self) -> bool:
-        return self._run.done and (self._polishes or self.how.polish == 0)
+        return self._run.done and (self._polishes or self.how.max_iter == 0)
 
     @property
     def can_finish(self) -> bool:
@@ -93,7 +93,7 @@ class LearnedRun:
     def _begin_polish(self) -> None:
         # From centers as users get them: the polish must not depend on digits that are lost.
         centers = self.fit.session.layout.round_centers(self._run.centers)
-        self._run = PlanRun(_limit(self.fit, self.how.polish), self._restart, centers)
+        self._run = PlanRun(_limit(self.fit, self.how.max_iter), self._restart, centers)
         self._polishes = True
 
     def finish(self, history: list[float]) -> Outcome:

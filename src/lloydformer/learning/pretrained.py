@@ -47,8 +47,7 @@ def available() -> list[str]:
 
     See Also
     --------
-    load : Load weights for one d and k.
-    load_symmetric : Load the weights for every d and k.
+    load_pretrained : Load trained weights.
 
     Examples
     --------
@@ -158,14 +157,14 @@ class Pretrained:
 
     See Also
     --------
-    load : Load trained weights.
+    load_pretrained : Load trained weights.
     compare : Compare a layer with Lloyd's algorithm.
     lloydformer.LearnedKMeans : The estimator.
 
     Examples
     --------
     >>> import lloydformer as lf
-    >>> found = lf.learning.load("d4-k6")
+    >>> found = lf.learning.load_pretrained("d4-k6")
     >>> found.settings.n_features, found.settings.n_clusters, found.run.family
     (4, 6, 'normal')
     """
@@ -188,7 +187,7 @@ class Pretrained:
         --------
         >>> import torch
         >>> import lloydformer as lf
-        >>> found = lf.learning.load("d4-k6")
+        >>> found = lf.learning.load_pretrained("d4-k6")
         >>> points = torch.rand(1, 2, 50, 4)  # one run, two tasks
         >>> found.layer(found.weights, points, points[:, :, :6]).shape
         torch.Size([1, 2, 6, 4])
@@ -211,7 +210,7 @@ class Pretrained:
         --------
         >>> import torch
         >>> import lloydformer as lf
-        >>> circuit = lf.learning.load("d4-k6").circuit()
+        >>> circuit = lf.learning.load_pretrained("d4-k6").circuit()
         >>> points = torch.rand(50, 4)
         >>> circuit(points, points[:6], n_layers=3).centers.shape
         torch.Size([4, 6, 4])
@@ -222,33 +221,7 @@ class Pretrained:
 def load(pretrained: str | Path) -> Pretrained:
     """Load trained weights for one number of features and of clusters.
 
-    Parameters
-    ----------
-    pretrained : str or Path
-        A name of `available()`, or the path of a card (.json) or of its weights (.safetensors).
-
-    Returns
-    -------
-    Pretrained
-        The weights and their card.
-
-    Raises
-    ------
-    ValueError
-        If there are no such weights, if a file is damaged, or if the card is of the symmetric
-        kind.
-
-    See Also
-    --------
-    available : Names of the weights in the package.
-    load_symmetric : Load the weights for every d and k.
-
-    Examples
-    --------
-    >>> import lloydformer as lf
-    >>> found = lf.learning.load("d32-k10")
-    >>> sorted(found.card["scores"]["mean_log_objective"])
-    ['initial', 'lloyd', 'n_steps', 'n_tasks', 'transformer']
+    Raises `ValueError` if there are none, if a file is damaged, or if the card is symmetric.
     """
     return load_from_card(read_card(pretrained))
 
@@ -272,7 +245,7 @@ def save(path: Path, settings: Settings, run: Run, weights: Tensor, notes: dict[
 def load_from_card(card: ModelCard) -> Pretrained:
     """Load the weights that a card describes; raises `ValueError` if they are damaged."""
     if card.is_symmetric:
-        raise ValueError(f"{card.where}.json: is symmetric, for every d and k; use load_symmetric")
+        raise ValueError(f"{card.where}.json: is symmetric, for every d and k; use load_pretrained")
     data = card.read_weights()
     if data is None and isinstance(card.folder, Path):
         # The file is missing or its hash differs: another process may be replacing card and

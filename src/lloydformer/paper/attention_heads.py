@@ -37,7 +37,7 @@ def attention_maps(
     circuit: Circuit, points: Float[Tensor, "n d"], centers: Float[Tensor, "k d"]
 ) -> Maps:
     """Return the attention map of each head in one update from these centers."""
-    trace = circuit(points, centers, n_layers=1, keep=("layers.0.*.attention",))
+    trace = circuit(points, centers, n_layers=1, names_filter=("layers.0.*.attention",))
     return {head: trace[f"layers.0.{head}.attention"].double().cpu() for head in HEADS}
 
 

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from lloydformer.data import open as open_points
+from lloydformer.data import open_dataset as open_points
 from lloydformer.data.paths import find_in_data_folder
 
 # The number or name of each set on OpenML.

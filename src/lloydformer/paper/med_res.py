@@ -101,7 +101,7 @@ def fit_paper_medoids(
     """Return the estimator after N_STEPS steps of alg:rnd-kmeds from these rows."""
     model = KMedoids(
         N_CLUSTERS,
-        algorithm="paper",
+        method="paper",
         separation=gap,
         init=points[start],
         n_init=1,

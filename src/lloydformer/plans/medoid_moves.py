@@ -63,7 +63,9 @@ class PointDistances(RowDistances):
 
     def to_mean(self, rows: ndarray, weights: ndarray) -> ndarray:
         points = self.data[rows]
-        return self._distances(points, weights @ points / (weights.sum() or 1.0))
+        # Not `weights @ points`: OpenBLAS ends the process where it gets no memory for it.
+        sums = np.einsum("i,id->d", weights, points)
+        return self._distances(points, sums / (weights.sum() or 1.0))
 
     def _distances(self, points: ndarray, target: ndarray) -> ndarray:
         difference = points - target

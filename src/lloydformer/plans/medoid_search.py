@@ -103,10 +103,12 @@ class MedoidEffort:
 EFFORTS = {
     # Without relocations: 0.05 to 0.11 of the time of FasterPAM, and 0.1 to 0.3 % above its loss
     # (docs/medoids.md).
-    "quick": MedoidEffort(patience=0, pairs=1 << 22, fewest=16),
+    "low": MedoidEffort(patience=0, pairs=1 << 22, fewest=16),
     # Below the loss of FasterPAM in 0.14 to 0.22 of its time (docs/medoids.md).
-    "balanced": MedoidEffort(),
-    "thorough": MedoidEffort(patience=20, quiet=10, pairs=1 << 31, fewest=256, rows_each=0),
+    "medium": MedoidEffort(),
+    "high": MedoidEffort(patience=20, quiet=10, pairs=1 << 31, fewest=256, rows_each=0),
+    # Chosen by hand, for those who have the time.
+    "best": MedoidEffort(patience=80, quiet=30, pairs=1 << 33, fewest=1024, rows_each=0),
 }
 
 

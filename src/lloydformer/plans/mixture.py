@@ -11,7 +11,7 @@ differences from each mean (`Components.choose_way`).
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,14 @@ from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.clusters import scaled_shares
 from lloydformer.numerics.noise import uniform
 from lloydformer.plans.contract import Plan, Step
-from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, weighted_sum
+from lloydformer.plans.session import (
+    Columns,
+    PointBlock,
+    Session,
+    SumFold,
+    Task,
+    weighted_sum,
+)
 
 # The sum of responsibilities of a component, below which they are computed again from their
 # logarithms. Responsibilities have all their digits down to 1e-308, and at this size none that
@@ -565,6 +572,37 @@ class MixtureLabels(SumFold):
         joint = self.components.log_joint(block.rows)
         block.labels.copy_(joint.argmax(dim=1))
         return (weighted_sum(joint.logsumexp(dim=1), _counts(block)),)
+
+
+@dataclass(frozen=True)
+class MixtureRows(Task):
+    """Something of each row: its responsibilities, its log-likelihood, or its component.
+
+    The result is (n, k) or (n,) in the precision of the rows, or (n,) int32.
+
+    Attributes
+    ----------
+    components : Components
+        The parameters.
+    asked : {"shares", "likelihoods", "labels"}
+        What is returned.
+    """
+
+    components: Components
+    asked: Literal["shares", "likelihoods", "labels"]
+    writes: ClassVar[Columns] = ()
+
+    def compute(self, rows: Rows) -> Tensor:
+        """Return it for some rows, in float64 or int64, without kernels."""
+        rows = rows.double()
+        joint = self.components.log_joint(rows)
+        if self.asked == "labels":
+            return joint.argmax(dim=1)
+        if self.asked == "shares":
+            return joint.softmax(dim=1)
+        found = joint.logsumexp(dim=1)
+        is_poisson = self.components.kind.family == "poisson"
+        return found - log_factorials(rows) if is_poisson else found
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ def cluster_map(
     centers: Mapping[int, tuple[float, float]],
     ax: "Axes | None" = None,
     names: Mapping[int, str] | None = None,
+    outlines: Mapping[int, Float[Tensor, "o 2"]] | None = None,
 ) -> "Axes":
     """Draw points in the colour and marker of their cluster, and centers with their numbers.
 
@@ -47,6 +48,8 @@ def cluster_map(
         Axes to draw on; None creates a figure.
     names : mapping of int to str or None, default=None
         Names of some clusters, shown with their numbers.
+    outlines : mapping of int to torch.Tensor of shape (o, 2) or None, default=None
+        Closed curves around some clusters, as the ellipses of a mixture.
 
     Returns
     -------
@@ -64,6 +67,10 @@ def cluster_map(
             style = {"marker": cluster_marker(cluster), "c": cluster_colour(cluster)}
             style |= {"linewidths": 0, "alpha": 0.55}
         ax.scatter(x[own], y[own], s=13, **style)
+    for cluster, outline in (outlines or {}).items():
+        # a white line below, so that the curve is seen among points of its own colour
+        for colour, width in (("white", 3.0), (cluster_colour(cluster), 1.4)):
+            ax.plot(*outline.T.numpy(), color=colour, linewidth=width, zorder=4)
     for cluster, (center_x, center_y) in centers.items():
         colour = cluster_colour(cluster)
         style = {"color": ink_on(colour), "fontsize": 8, "weight": "bold", "zorder": 5}

@@ -3,12 +3,17 @@
 Begin with `plot`; the functions in `KINDS` draw a `Clustering`, with those of `clusters.py`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from lloydformer.data.array_api import to_tensor
+from lloydformer.estimators.mixture import GaussianMixture
 from lloydformer.plots.axes import colormap, open_frame, require_matplotlib
 from lloydformer.plots.clusters import (
     cluster_map,
@@ -30,6 +35,7 @@ Names = Sequence[str] | Mapping[int, str] | None
 MAX_CLUSTERS = 40  # clusters in bars and profiles: the largest
 MAX_PANELS = 9  # columns in the plot of profiles
 MAX_COLUMNS = 30  # columns in the heat map
+OUTLINE = 73  # points of the ellipse of a component, one every five degrees
 _MOST_NUMBERS = 150  # cells of a heat map that has numbers in them
 _ACROSS = 3  # panels of the plot of profiles that are beside each other
 _NEUTRAL = "#888888"  # of all rows; seen on white and on dark pages
@@ -49,12 +55,19 @@ def line_height(clustering: Clustering) -> float:
 
 
 def draw_clustering_map(clustering: Clustering, ax: "Axes") -> "Axes":
-    """Draw the sample and the centers: by one or two columns, or by principal components."""
+    """Draw the sample and the centers: by one or two columns, or by principal components.
+
+    Components of Gaussian mixtures have an ellipse, two standard deviations away.
+    """
     sample, kept, centers = clustering.sample, clustering.kept_sample, clustering.centers
     points, n_columns = sample.points, sample.points.shape[1]
     if n_columns > 2 or clustering.model.compares_directions:
-        middle, components = principal_plane(points[kept])  # outliers would turn the plane
-        flat = [(rows - middle) @ components.T for rows in (points, centers)]
+        middle, axes = principal_plane(points[kept])  # outliers would turn the plane
+
+        def flatten(rows: Tensor) -> Tensor:
+            return (rows - middle).to(axes) @ axes.T
+
+        flat = [flatten(rows) for rows in (points, centers)]
         total = points[kept].var(dim=0, correction=0).sum().item()
         shares = flat[0][kept].var(dim=0, correction=0) / max(total, 1e-300)
         names = [
@@ -63,8 +76,12 @@ def draw_clustering_map(clustering: Clustering, ax: "Axes") -> "Axes":
         ]
     else:
         # As the user knows them: in the units of the data.
-        unscaled = clustering.blocks.layout.to_data_units
-        flat = [unscaled(rows).double() for rows in (points, centers)]
+        axes = torch.eye(n_columns, dtype=points.dtype)
+
+        def flatten(rows: Tensor) -> Tensor:
+            return clustering.blocks.layout.to_data_units(rows).double()
+
+        flat = [flatten(rows) for rows in (points, centers)]
         names = [*clustering.columns]
         if n_columns == 1:  # rows of one column are spread over the height, centers are below
             noise = np.random.default_rng(clustering.seed).random(len(points))
@@ -75,11 +92,33 @@ def draw_clustering_map(clustering: Clustering, ax: "Axes") -> "Axes":
     labels = torch.where(kept, clustering.assignment.clusters[sample.rows].long(), -1)
     shown = largest_clusters(clustering)
     numbered = {j: (flat[1][j, 0].item(), flat[1][j, 1].item()) for j in shown}
-    cluster_map(flat[0], labels, numbered, ax, clustering.names)
+    outlines = {}
+    if isinstance(clustering.model, GaussianMixture) and n_columns > 1:
+        outlines = {j: flatten(outline_component(clustering, j, axes)) for j in shown}
+    cluster_map(flat[0], labels, numbered, ax, clustering.names, outlines)
     ax.set(xlabel=names[0], ylabel=names[1])
     if n_columns == 1:
         ax.set_yticks([])
     return ax
+
+
+def outline_component(
+    clustering: Clustering, j: int, axes: Float[Tensor, "2 d"]
+) -> Float[Tensor, "o d"]:
+    """Return a curve around a component in the plane of two axes, two standard deviations away."""
+    model, d = clustering.model, axes.shape[1]
+    assert isinstance(model, GaussianMixture)
+    own = to_tensor(model.covariances_).cpu().double()
+    if model.covariance_type != "tied":
+        own = own[j]
+    if model.covariance_type in ("diag", "spherical"):
+        own = own.expand(d).diag()
+    axes = axes.double()
+    values, vectors = torch.linalg.eigh(axes @ own @ axes.T)
+    turn = torch.linspace(0, 2 * math.pi, OUTLINE, dtype=torch.float64)
+    circle = torch.stack([turn.cos(), turn.sin()], dim=1)  # (o, 2)
+    ellipse = (2 * circle * values.clamp(min=0).sqrt()) @ vectors.T
+    return clustering.centers[j].double() + ellipse @ axes
 
 
 def draw_clustering_sizes(clustering: Clustering, ax: "Axes") -> "Axes":

@@ -27,7 +27,7 @@ from lloydformer.engines.partitioned.session import PartitionedSession
 from lloydformer.numerics.checks import ArgumentError
 from lloydformer.plans.session import Fold
 from lloydformer.solving.run import AlgorithmRun, HistoryRecorder, Outcome
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # Begins the file. The number changes when `FitState` or its values change; a checksum follows.
 _HEAD = b"lloydformer checkpoint 3\n"

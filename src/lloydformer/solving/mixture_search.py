@@ -24,7 +24,7 @@ SORTING, HALF = 8, 0.7
 # larger: starts end when they gain less.
 GAIN = 1e-6
 # Rounds in a row without gain after which the search ends, by the parameter `effort`.
-PATIENCE = {"low": 0, "medium": 2, "high": 4}
+PATIENCE = {"low": 0, "medium": 2, "high": 4, "best": 10}
 
 
 def split(components: Components, rng: np.random.RandomState, *, longest: bool) -> Components:

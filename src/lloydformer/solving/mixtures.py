@@ -27,7 +27,7 @@ from lloydformer.solving.mixture_search import GAIN, SORTING, merge_down, split
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.run import Callback, FitContext, Progress
 from lloydformer.solving.seeding import kmeans_plusplus, random_rows
-from lloydformer.solving.user_warnings import warn_user
+from lloydformer.user_warnings import warn_user
 
 # Start of the components of other families than Gaussian: each gets this many rows of the overall
 # mean. A probability or rate of 0 would stay 0 in every iteration, whatever the other rows say.

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.plans.assign import FarthestPoints
 from lloydformer.plans.contract import Empties, StopsOn, Sums
 
@@ -117,7 +116,6 @@ def fill_empty(update: Sums, far: FarthestPoints, empties: Empties) -> Sums:
     return Sums(sums, torch.where(filled, far.weights.gather(1, rank), masses))
 
 
-@one_core()
 def same_labelling(
     one: tuple[Tensor, Tensor | None], other: tuple[Tensor, Tensor | None], n_clusters: int
 ) -> bool:

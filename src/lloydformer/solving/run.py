@@ -23,20 +23,35 @@ from lloydformer.solving.rules import Rules
 
 @dataclass(frozen=True)
 class Progress:
-    """One iteration, as it is passed to a callback.
+    """One iteration of a fit, as it is passed to `callback`.
 
-    Attributes
+    Parameters
     ----------
-    start, iteration : int
-        The number of the restart and of the iteration, counted from 0.
+    start : int
+        The number of the start, counted from 0.
+    iteration : int
+        The number of the iteration, counted from 0.
     objective : float
         The objective of the centers that the iteration began with.
     shift : float
-        Sum of the squared shifts of the centers.
-    n_points : int
+        Sum of the squared distances that the centers moved.
+    n_points : int, default=0
         Number of points that the iteration used.
-    seconds : float
+    seconds : float, default=0.0
         Duration of the iteration.
+
+    See Also
+    --------
+    ProgressBar : A callback that shows a bar.
+
+    Examples
+    --------
+    >>> import lloydformer as lf
+    >>> def show(progress: lf.Progress) -> None:
+    ...     print(progress.iteration, progress.objective)
+    >>> model = lf.KMeans(2, init=[[0.0], [8.0]], callback=show).fit([[0.0], [2.0], [8.0]])
+    0 4.0
+    1 2.0
     """
 
     start: int

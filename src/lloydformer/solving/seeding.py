@@ -24,7 +24,6 @@ from lloydformer.engines.chunked import Chunked
 from lloydformer.engines.contract import Engine
 from lloydformer.engines.native.engine import Native, NativeSession
 from lloydformer.engines.partitioned.session import PartitionedSession
-from lloydformer.engines.thread_pool import one_core
 from lloydformer.plans.seeding import (
     EqualDistances,
     NewSeed,
@@ -156,7 +155,6 @@ SAMPLE, FOR_EACH_SEED, NUMBERS = 4096, 16, 1 << 25
 _ROUNDING = 1e-14
 
 
-@one_core()
 def kmeans_robust(session: Session, n_clusters: int, rng: np.random.RandomState) -> Tensor:
     """Return k seeds, (k, d) in float64, from a sample of the rows; the best of some tries."""
     # Rows (m,) at evenly spread fractions of the total weight; all rows, if few. Evenly: a small

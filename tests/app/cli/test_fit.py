@@ -37,7 +37,7 @@ def here(tmp_path, monkeypatch):
 
 def test_the_files_have_the_results_of_the_estimator(command, here):
     status, out, err = command("fit", "points.csv", "-k", "3", "--scale", "minmax", "--seed", "4")
-    blocks = lf.data.open("points.csv", scale="minmax")
+    blocks = lf.data.open_dataset("points.csv", scale="minmax")
     model = lf.RelocatingKMeans(3, random_state=4).fit(blocks)
     assert (status, err) == (0, "")
     labels = pd.read_csv("points-clusters/labels.csv")
@@ -45,7 +45,9 @@ def test_the_files_have_the_results_of_the_estimator(command, here):
     assert np.array_equal(labels["row"], np.arange(1, 301))
     assert np.array_equal(labels["cluster"], model.labels_)
     assert np.allclose(
-        labels["distance"], model.transform(lf.data.open("points.csv")).min(axis=1), rtol=1e-5
+        labels["distance"],
+        model.transform(lf.data.open_dataset("points.csv")).min(axis=1),
+        rtol=1e-5,
     )
     centers = pd.read_csv("points-clusters/centers.csv")
     assert list(centers.columns) == ["cluster", "size", "a", "b", "size, of"]
@@ -64,7 +66,7 @@ def test_every_algorithm_gives_the_results_of_its_estimator(command, here, algor
     status, out, _ = command("fit", "points.csv", "-k", "3", "--algorithm", algorithm,
                              "--scale", "standard", "--max-iter", "20", "--json")  # fmt: skip
     found = json.loads(out)
-    blocks = lf.data.open("points.csv", scale="standard")
+    blocks = lf.data.open_dataset("points.csv", scale="standard")
     model = ALGORITHMS[algorithm].estimator(3, max_iter=20, random_state=0).fit(blocks)
     assert status == 0
     assert found["inertia"] == model.inertia_
@@ -116,7 +118,7 @@ def test_a_range_of_k_writes_the_best_silhouette(command, here):
 
 
 def test_silhouettes_equal_those_of_scikit_learn():
-    points = draw_sample(lf.data.open(X), seed=0, size=200)
+    points = draw_sample(lf.data.open_dataset(X), seed=0, size=200)
     labels = np.arange(200) % 7
     labels[0] = 7  # alone
     ours = silhouettes(points.distances, points.rows.new_tensor(labels), 9)

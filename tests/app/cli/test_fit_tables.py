@@ -4,6 +4,7 @@ import builtins
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ def test_words_become_columns_of_0_and_1(command, here):
     rows = np.column_stack([FRAME["age"], codes, FRAME["visits"]])
     own = pd.read_csv("people-clusters/labels.csv")
     assert np.array_equal(own["customer"], FRAME["customer"])
-    blocks = lf.data.open(rows, scale="standard")
+    blocks = lf.data.open_dataset(rows, scale="standard")
     assert np.array_equal(
         own["cluster"], lf.RelocatingKMeans(3, random_state=0).fit(blocks).labels_
     )
@@ -237,7 +238,7 @@ def test_dropped_rows_keep_their_lines(command, here, kind, ids, monkeypatch):
     if ids:
         assert list(found["customer"]) == list(FRAME["customer"])
     kept = np.setdiff1d(np.arange(N), gone)
-    whole = lf.data.open(FRAME.loc[kept, ["age", "visits"]].to_numpy())
+    whole = lf.data.open_dataset(FRAME.loc[kept, ["age", "visits"]].to_numpy())
     wanted = lf.KMeans(3, random_state=0).fit(whole).labels_
     assert np.array_equal(found["cluster"][kept], wanted)
 
@@ -262,8 +263,8 @@ def test_medians_of_the_fit_fill_new_rows(command, here):
     assert found["distance"][0] == found["distance"][1]
 
 
-def test_medians_of_the_fit_are_not_those_of_other_columns(command, here):
-    """With --columns the medians of the new rows would be filled in."""
+def test_columns_take_the_place_of_those_of_the_fit(command, here):
+    """With their medians, words and dates, so that `predict` asks nothing."""
     numbers = FRAME[["age", "visits"]]
     numbers.to_csv("numbers.csv", index=False)
     assert command("fit", "numbers.csv", "-k", "3", "-o", "out", "--missing", "median")[0] == 0
@@ -272,9 +273,28 @@ def test_medians_of_the_fit_are_not_those_of_other_columns(command, here):
     new.to_csv("new.csv", index=False, header=False)
     call = ("predict", "out", "new.csv", "--no-header", "--columns", "1,2")
     status, _, err = command(*call)
-    assert status == 2
-    assert "--columns: the medians of the fit belong to its own columns; leave out --colum" in err
-    assert command(*call, "--missing", "drop")[0] == 0
+    assert status == 0, err
+    new.fillna(numbers.median()).to_csv("filled.csv", index=False)
+    assert command("predict", "out", "filled.csv", "-o", "wanted.csv")[0] == 0
+    assert Path("new-labels.csv").read_text() == Path("wanted.csv").read_text()
+    assert command(*call, "--missing", "drop", "--force")[0] == 0
+    status, _, err = command(
+        "predict", "out", "new.csv", "--no-header", "--columns", "1", "-o", "x.csv"
+    )
+    words = (
+        "--columns: found 1 columns; this model was fitted on 2 (age, visits); name one for each"
+    )
+    assert (status, words in err) == (2, True), err
+    dated = FRAME.assign(joined=[f"2024-03-{i % 28 + 1:02}" for i in range(len(FRAME))])
+    dated = dated[["joined", "city", "age"]]
+    dated.to_csv("dated.csv", index=False)
+    options = ("--dates", "parts", "--one-hot", "city")
+    assert command("fit", "dated.csv", "-k", "3", "-o", "d", *options)[0] == 0
+    dated[["city", "age", "joined"]].to_csv("bare.csv", index=False, header=False)
+    call = ("predict", "d", "bare.csv", "--no-header", "--columns", "3,1,2", "-o", "l.csv")
+    status, _, err = command(*call)
+    assert status == 0, err
+    pd.testing.assert_frame_equal(pd.read_csv("l.csv"), pd.read_csv("d/labels.csv"))
 
 
 def test_positions_are_kept_without_a_header(command, here):

@@ -40,7 +40,9 @@ def test_it_writes_weights_a_log_and_a_plot(command, tmp_path):
     assert plot.read_text().rstrip().endswith("</svg>")
     points = [[i % 7, i % 5] for i in range(40)]
     card = folder / "d2-k3-seed1.json"
-    model = lf.LearnedKMeans(3, pretrained=str(card), polish=0, beside_lloyd=False, random_state=0)
+    model = lf.LearnedKMeans(
+        3, pretrained=str(card), max_iter=0, compare_to_lloyd=False, random_state=0
+    )
     assert model.fit(points).n_iter_ == 10
 
 

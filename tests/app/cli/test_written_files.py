@@ -729,7 +729,7 @@ def write(tmp_path, monkeypatch):
 
 
 def as_python(options):
-    """The options of the command line as those of `lf.data.open`."""
+    """The options of the command line as those of `lf.data.open_dataset`."""
     words, found = options.split(), {}
     for name, value in zip(words[::2], words[1::2], strict=True):
         lists = ("--columns", "--exclude", "--na-values")
@@ -746,7 +746,7 @@ def test_there_are_sixty():
 def test_pandas_agrees_on_every_value(write, case):
     name, content, options, _, read = RIGHT[case]
     frame = read(write(name, content))
-    opened = lf.data.open(name, **as_python(options))
+    opened = lf.data.open_dataset(name, **as_python(options))
     if "drop" in options:
         frame = frame.dropna()
     if opened.names is not None:
@@ -786,15 +786,15 @@ def test_other_ways_of_reading_agree(write, monkeypatch, case):
     """In Python alone, without pyarrow; a compressed text; two files of a folder."""
     name, content, options, _, _ = RIGHT[case]
     content = content.encode() if isinstance(content, str) else content
-    wanted = lf.data.open(write(name, content), **as_python(options)).points
-    packed = lf.data.open(write("p.csv.gz", gzip.compress(content)), **as_python(options))
+    wanted = lf.data.open_dataset(write(name, content), **as_python(options)).points
+    packed = lf.data.open_dataset(write("p.csv.gz", gzip.compress(content)), **as_python(options))
     np.testing.assert_array_equal(packed.points, wanted)
     monkeypatch.setattr(csv_table, "find_pyarrow", lambda: None)
-    np.testing.assert_array_equal(lf.data.open(name, **as_python(options)).points, wanted)
+    np.testing.assert_array_equal(lf.data.open_dataset(name, **as_python(options)).points, wanted)
     Path("folder").mkdir()
     for part in "ab":
         write(f"folder/{part}.csv", content)
-    folder = lf.data.open("folder", **as_python(options)).points
+    folder = lf.data.open_dataset("folder", **as_python(options)).points
     np.testing.assert_array_equal(folder, np.concatenate([wanted, wanted]))
 
 
@@ -994,7 +994,7 @@ def test_two_readings_are_a_question_and_each_option_works(command, write, case)
     assert (status, out, err.count("\n")) == (2, "", 1), err
     assert re.search(words, err), err
     for way, (column, value) in ways.items():
-        opened = lf.data.open(name, **as_python(options) | as_python(way))
+        opened = lf.data.open_dataset(name, **as_python(options) | as_python(way))
         first = opened.points[0, list(opened.names).index(column)]
         assert first == pytest.approx(value, rel=1e-15), way
         assert command(*call, *way.split(), "--force")[0] == 0
@@ -1170,22 +1170,22 @@ def test_a_word_late_in_the_file_is_found(write):
     """After the rows in which notations are looked for."""
     values = [f"{i % 7}.5" for i in range(5000)]
     write("p.csv", table(a=values, b=lacking(values, "$3.5", [4500])))
-    assert lf.data.open("p.csv").points[4500].tolist() == [float(values[4500]), 3.5]
+    assert lf.data.open_dataset("p.csv").points[4500].tolist() == [float(values[4500]), 3.5]
     write("p.csv", table(a=values, b=lacking(values, "unknown", [4500])))
     with pytest.raises(ValueError, match="line 4502, column b: found a missing value"):
-        lf.data.open("p.csv")
+        lf.data.open_dataset("p.csv")
 
 
 def test_frames_are_read_by_the_same_rules():
     frame = pd.DataFrame({"a": ["$1,234.50", "$12.00", None], "zip": ["01234", "04567", "12345"]})
     with pytest.raises(ValueError, match="zip is not numeric"):
-        lf.data.open(frame, missing="drop")
-    found = lf.data.open(frame, columns=["a"], missing="drop").points
+        lf.data.open_dataset(frame, missing="drop")
+    found = lf.data.open_dataset(frame, columns=["a"], missing="drop").points
     assert found.tolist() == [[1234.5], [12.0]]
     dated = pd.DataFrame({"when": pd.to_datetime(["2024-01-05 06:00", None])})
     with pytest.raises(ValueError, match=r"when has dates or times \(.*pass dates='days', dates="):
-        lf.data.open(dated)
-    found = lf.data.open(dated, dates="days", missing="drop").points
+        lf.data.open_dataset(dated)
+    found = lf.data.open_dataset(dated, dates="days", missing="drop").points
     assert found.tolist() == [[day_of("2024-01-05", "%Y-%m-%d") + 0.25]]
 
 
@@ -1198,4 +1198,4 @@ def test_a_file_of_plain_numbers_is_not_read_in_python(write, monkeypatch):
     write("p.csv", NUMBERS)
     monkeypatch.setattr(csv_table.RecordTable, "survey", fail)
     monkeypatch.setattr(csv_table.RecordTable, "batches", fail)
-    assert len(lf.data.open("p.csv").points) == N
+    assert len(lf.data.open_dataset("p.csv").points) == N

@@ -79,7 +79,7 @@ def test_patches_have_the_meaning_of_pythons(points):
     centers, labels = evaluate(SHARED + code, {"points": points, "interventions": interventions})
     x = torch.tensor(points, dtype=torch.float64)
     circuit = lf.Circuit(lf.recipes.lloyd(), 2, 3)
-    before = circuit(x, x[:3], 3, keep="*")["layers.0.encoder_cross.attention"]
+    before = circuit(x, x[:3], 3, names_filter="*")["layers.0.encoder_cross.attention"]
     erase = lambda t: circuit.space.write(  # noqa: E731
         t, ASSIGNMENT, 0 * circuit.space.read(t, ASSIGNMENT)
     )

@@ -27,11 +27,11 @@ READERS = {
     "a recipe": ("recipe.json", lambda path: load_recipe(str(path))),
     "a benchmark": ("result.json", bench.load_result),
     "a result": ("comp-alg.json", lambda path: reproduce.load_result(path.parent, "comp-alg")),
-    "points as CSV": ("points.csv", lf.data.open),
-    "points as NPY": ("points.npy", lf.data.open),
-    "points as NPZ": ("points.npz", lf.data.open),
-    "points as Parquet": ("points.parquet", lf.data.open),
-    "points in a folder": ("points.csv", lambda path: lf.data.open(path.parent)),
+    "points as CSV": ("points.csv", lf.data.open_dataset),
+    "points as NPY": ("points.npy", lf.data.open_dataset),
+    "points as NPZ": ("points.npz", lf.data.open_dataset),
+    "points as Parquet": ("points.parquet", lf.data.open_dataset),
+    "points in a folder": ("points.csv", lambda path: lf.data.open_dataset(path.parent)),
 }  # fmt: skip
 HUGE = 1 << 42
 """Bytes of a file that takes no room on the disk."""

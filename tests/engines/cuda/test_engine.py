@@ -17,7 +17,7 @@ pytestmark = [
 OTHERS = {
     "learned": lambda **given: lf.LearnedKMeans(**given),
     "medium": lambda **given: lf.RelocatingKMeans(effort="medium", **given),
-    "paper": lambda **given: lf.KMedoids(algorithm="paper", **given),
+    "paper": lambda **given: lf.KMedoids(method="paper", **given),
     "parallel": lambda **given: lf.KMeans(init="k-means||", **given),
     "softmax": lambda **given: lf.RobustKMeans(activation="softmax", **given),
 }

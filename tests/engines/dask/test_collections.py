@@ -55,7 +55,7 @@ def test_a_search_for_medoids_brings_few_rows_to_the_client(rows, client, monkey
 def test_learned_steps_and_mini_batches(rows, client):
     X = da.from_array(rows, chunks=9000)
     for make in (
-        lambda: lf.LearnedKMeans(30, random_state=3, n_steps=3, polish=2, init="k-means||"),
+        lambda: lf.LearnedKMeans(30, random_state=3, n_steps=3, max_iter=2, init="k-means||"),
         lambda: lf.KMeans(30, random_state=3, batch_size=500, max_iter=1),
     ):
         assert_same_bits(make().fit(rows), make().fit(X))
@@ -168,8 +168,8 @@ def test_numbers_of_clusters_trimmed_points_and_rows_of_zeros(rows, client):
     model = lf.TrimmedKMeans(4, random_state=0, keep=0.9, max_iter=3)
     alone, found = model.fit(rows), lf.TrimmedKMeans(4, random_state=0, keep=0.9, max_iter=3).fit(X)
     np.testing.assert_array_equal(alone.outliers_, found.outliers_.compute())
-    again = lf.KMeans(4, random_state=0, match_to=rows[:4]).fit(X)
-    assert_same_bits(lf.KMeans(4, random_state=0, match_to=rows[:4]).fit(rows), again)
+    again = lf.KMeans(4, random_state=0, reference_centers=rows[:4]).fit(X)
+    assert_same_bits(lf.KMeans(4, random_state=0, reference_centers=rows[:4]).fit(rows), again)
     with pytest.raises(ValueError, match="only zeros in row 5"):
         lf.SphericalKMeans(4).fit(X)
     settings = {"random_state": 0, "zero_rows": "ignore"}

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lloydformer.circuits.mixture import MixtureKind
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.column_statistics import fit_scaling
 from lloydformer.engines import Native, instruction_set
@@ -28,6 +29,7 @@ from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
 from lloydformer.plans.minibatch import MinibatchSums, sum_minibatch
+from lloydformer.plans.mixture import Components, MixtureLabels, MixtureRows, MixtureSums
 from lloydformer.plans.recombining import Mutation, WardMerging
 from lloydformer.plans.relocating import (
     ClusterErrors,
@@ -212,7 +214,16 @@ def folds(case: Case, seed: int) -> dict[str, object]:
         "draw own": MedoidDraw(centers, None, seed + 2**40, 2**21), "closest": NearestRows(centers),
         "errors": ClusterErrors(centers), "two nearest": TwoNearest(centers),
         "halves": Halves(place, drawn), "farthest": Farthest(centers, 1 + seed % 5),
+        "mixture sums": MixtureSums(components(centers, seed)),
+        "mixture labels": MixtureLabels(components(centers, seed)),
     }  # fmt: skip
+
+
+def components(centers: torch.Tensor, seed: int) -> Components:
+    """Components about the centers, wide enough that no responsibility is negligible."""
+    kind = MixtureKind(["full", "tied", "diag", "spherical", "shared", 2.0][seed % 6])
+    means = centers.double()
+    return Components.around(kind, means, 4 + 4 * means.square().sum(dim=1).max().item())
 
 
 def attention(rng, k: int, h: int) -> Heads:
@@ -231,7 +242,8 @@ def test_no_kernel_is_forgotten():
     case = problem(0, 20, 2, 3, torch.float64, "plain", 8, weighted=True)
     tried = {type(fold) for fold in folds(case, 0).values()} | {NewSeed, Potential}
     assert tried | {Oversampling} == set(FOLDS)
-    # but for the last one compared in test_tasks, and in test_relocating, test_recombining and
+    # but for the last two (`MixtureRows` in test_mixture) compared in test_tasks, and in
+    # test_relocating, test_recombining and
     # test_medoid_search of tests/plans
     assert set(TASKS) == {
         LloydIterations,
@@ -242,6 +254,7 @@ def test_no_kernel_is_forgotten():
         Mutation,
         MedoidMove,
         MinibatchSums,
+        MixtureRows,
     }
     assert set(SPARSE_TASKS) == {LloydIterations}
 

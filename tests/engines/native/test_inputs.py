@@ -56,7 +56,7 @@ def test_read_only_arrays(model):
 def test_arrays_mapped_from_a_file(model, tmp_path):
     np.save(tmp_path / "x.npy", X)
     assert same(found(model, np.load(tmp_path / "x.npy", mmap_mode="r")), found(model, X))
-    assert same(found(model, lf.data.open(tmp_path / "x.npy")), found(model, X))
+    assert same(found(model, lf.data.open_dataset(tmp_path / "x.npy")), found(model, X))
 
 
 @pytest.mark.parametrize(

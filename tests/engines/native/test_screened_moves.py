@@ -139,7 +139,7 @@ def test_searches_for_medoids(kind, dtype, metric, isa, monkeypatch):
     fits = []
     for engine in engines(isa):
         monkeypatch.setitem(ENGINES, "native", lambda engine=engine: engine)
-        model = KMedoids(12, metric=metric, effort="quick", random_state=0, engine="native")
+        model = KMedoids(12, metric=metric, effort="low", random_state=0, engine="native")
         fits.append(model.fit(X))
     one, other = fits
     np.testing.assert_array_equal(one.medoid_indices_, other.medoid_indices_)

@@ -24,8 +24,8 @@ ESTIMATORS = {
     "learned": (lf.LearnedKMeans, {}),
     "minibatches": (lf.KMeans, {"batch_size": 100}),
     "softmax": (lf.RobustKMeans, {"activation": "softmax"}),
-    "medoids of the paper": (lf.KMedoids, {"algorithm": "paper"}),
-    "medoids without penalty": (lf.KMedoids, {"algorithm": "paper", "separation": None}),
+    "medoids of the paper": (lf.KMedoids, {"method": "paper"}),
+    "medoids without penalty": (lf.KMedoids, {"method": "paper", "separation": None}),
 }
 
 

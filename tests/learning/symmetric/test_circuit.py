@@ -51,8 +51,8 @@ def test_problems_of_a_batch_are_independent():
     g = torch.Generator().manual_seed(0)
     points = torch.rand(3, 30, 2, generator=g, dtype=torch.float64)
     circuit = MODEL.circuit(2, 4)
-    together = circuit(points, points[:, :4], 3, keep="layers.2.numbers.*")
-    alone = circuit(points[1], points[1, :4], 3, keep="layers.2.numbers.*")
+    together = circuit(points, points[:, :4], 3, names_filter="layers.2.numbers.*")
+    alone = circuit(points[1], points[1, :4], 3, names_filter="layers.2.numbers.*")
     assert torch.allclose(together.centers[1], alone.centers, atol=1e-12)
     for name, numbers in alone.kept.items():
         assert torch.allclose(together[name][1], numbers, atol=1e-9)
@@ -162,7 +162,7 @@ def test_hooks_can_replace_numbers():
     numbers = circuit.layers[0].numbers
     for kind in ("stride", "apart", "kept"):
         getattr(numbers, kind).register_forward_hook(lambda m, i, output: torch.zeros_like(output))
-    trace = circuit(points, points[:3], 3, keep="layers.1.numbers.*")
+    trace = circuit(points, points[:3], 3, names_filter="layers.1.numbers.*")
     assert torch.equal(trace.centers[-1], trace.centers[0])
     assert trace["layers.1.numbers.invariants"].shape == (3, len(INVARIANTS))
     assert trace["layers.1.numbers.belonging"].shape == (3, 16)
@@ -171,7 +171,7 @@ def test_hooks_can_replace_numbers():
 def test_only_the_temperatures_of_repulsion_differ_between_centers():
     g = torch.Generator().manual_seed(3)
     points = torch.randn(60, 2, generator=g, dtype=torch.float64)
-    kept = MODEL.circuit(2, 4)(points, points[:4], 2, keep="layers.1.numbers.*")
+    kept = MODEL.circuit(2, 4)(points, points[:4], 2, names_filter="layers.1.numbers.*")
     assert kept["layers.1.numbers.sharpness"].shape == (1, 4)  # one row for all centers
     own = kept["layers.1.numbers.apart_sharpness"]
     assert own.shape == (4, 2)

@@ -61,7 +61,9 @@ def test_nor_with_weights_that_level_late(monkeypatch, dtype):
     found = []
     for name in ("avx2", "avx512"):
         monkeypatch.setitem(ENGINES, "native", lambda name=name: Native(instruction_set=name))
-        model = lf.LearnedKMeans(11, init=X[:11], polish=0, beside_lloyd=False, engine="native")
+        model = lf.LearnedKMeans(
+            11, init=X[:11], max_iter=0, compare_to_lloyd=False, engine="native"
+        )
         found.append(model.fit(X, sample_weight=weights).cluster_centers_)
     np.testing.assert_array_equal(*found)
 
@@ -70,6 +72,6 @@ def test_nor_with_weights_that_level_late(monkeypatch, dtype):
 @pytest.mark.parametrize(("dtype", "close"), [("float32", 1e-5), ("float64", 1e-12)])
 def test_without_fused_products_steps_agree_to_rounding(monkeypatch, dtype, close):
     X = problem(1, 6, 12, dtype, n=5000)
-    how = {"n_steps": 3, "polish": 0, "beside_lloyd": False}
+    how = {"n_steps": 3, "max_iter": 0, "compare_to_lloyd": False}
     one, two = (fitted(monkeypatch, name, X, 12, **how) for name in ("portable", "avx2"))
     np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, atol=close)

@@ -53,9 +53,9 @@ def test_it_is_never_worse_than_lloyds_algorithm_from_the_same_start(make, shape
         X, start = make(seed=seed, **shape)
         k = len(start)
         lloyd = lf.KMeans(k, init=start, n_init=1, max_iter=20).fit(X).inertia_
-        given = {"init": start, "n_init": 1, "polish": 10}
+        given = {"init": start, "n_init": 1, "max_iter": 10}
         beside = lf.LearnedKMeans(k, **given).fit(X).inertia_
-        alone = lf.LearnedKMeans(k, beside_lloyd=False, **given).fit(X).inertia_
+        alone = lf.LearnedKMeans(k, compare_to_lloyd=False, **given).fit(X).inertia_
         assert beside == pytest.approx(min(alone, lloyd), rel=1e-9)
         assert beside <= lloyd * (1 + 1e-12)
         lost += alone > lloyd
@@ -72,7 +72,7 @@ def test_by_default_it_is_never_worse_than_a_whole_fit_of_kmeans(n, d, k):
         given = {"init": X[rng.choice(n, k, replace=False)], "n_init": 1}
         most = lf.KMeans(k, **given).fit(X).inertia_ * (1 + 1e-12)
         assert lf.LearnedKMeans(k, **given).fit(X).inertia_ <= most
-        stopped_early += lf.LearnedKMeans(k, polish=10, **given).fit(X).inertia_ > most
+        stopped_early += lf.LearnedKMeans(k, max_iter=10, **given).fit(X).inertia_ > most
     assert stopped_early > 0  # so these problems tell
 
 
@@ -88,9 +88,9 @@ def test_it_finds_what_lloyds_algorithm_misses():
 
 def test_polish_is_lloyds_algorithm_from_where_the_steps_end():
     X, start = heavy(500, 3, 5)
-    given = {"n_clusters": 5, "init": start, "n_init": 1, "beside_lloyd": False}
-    rough = lf.LearnedKMeans(polish=0, **given).fit(X)
-    fine = lf.LearnedKMeans(polish=10, **given).fit(X)
+    given = {"n_clusters": 5, "init": start, "n_init": 1, "compare_to_lloyd": False}
+    rough = lf.LearnedKMeans(max_iter=0, **given).fit(X)
+    fine = lf.LearnedKMeans(max_iter=10, **given).fit(X)
     lloyd = lf.KMeans(5, init=rough.cluster_centers_, n_init=1, max_iter=10).fit(X)
     assert rough.n_iter_ == 10
     np.testing.assert_allclose(fine.cluster_centers_, lloyd.cluster_centers_)
@@ -100,10 +100,12 @@ def test_polish_is_lloyds_algorithm_from_where_the_steps_end():
 
 def test_without_steps_it_is_lloyds_algorithm():
     X, start = blobs()
-    ours = lf.LearnedKMeans(6, init=start, n_init=1, n_steps=0, polish=20).fit(X)
+    ours = lf.LearnedKMeans(6, init=start, n_init=1, n_steps=0, max_iter=20).fit(X)
     theirs = lf.KMeans(6, init=start, n_init=1, max_iter=20).fit(X)
     np.testing.assert_array_equal(ours.cluster_centers_, theirs.cluster_centers_)
-    nothing = lf.LearnedKMeans(6, init=start, n_init=1, n_steps=0, polish=0, beside_lloyd=False)
+    nothing = lf.LearnedKMeans(
+        6, init=start, n_init=1, n_steps=0, max_iter=0, compare_to_lloyd=False
+    )
     np.testing.assert_allclose(nothing.fit(X).cluster_centers_, start)
 
 
@@ -180,7 +182,11 @@ def test_files_sparse_matrices_and_tensors_give_the_same_centers(tmp_path):
     given = {"n_clusters": 6, "init": start, "n_init": 1}
     wanted = lf.LearnedKMeans(**given).fit(X).cluster_centers_
     np.save(tmp_path / "points.npy", X)
-    for other in (lf.data.open(tmp_path / "points.npy"), sparse.csr_array(X), torch.from_numpy(X)):
+    for other in (
+        lf.data.open_dataset(tmp_path / "points.npy"),
+        sparse.csr_array(X),
+        torch.from_numpy(X),
+    ):
         found = lf.LearnedKMeans(**given).fit(other).cluster_centers_
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
 
@@ -198,7 +204,7 @@ def test_several_starts_keep_the_best_and_the_seed_decides():
 def test_the_callback_gets_steps_and_then_polish():
     X, start = heavy(300, 4, 8)
     heard = []
-    model = lf.LearnedKMeans(8, init=start, n_init=1, beside_lloyd=False, callback=heard.append)
+    model = lf.LearnedKMeans(8, init=start, n_init=1, compare_to_lloyd=False, callback=heard.append)
     model.fit(X)
     assert [p.iteration for p in heard] == list(range(model.n_iter_))
     assert [p.objective for p in heard] == pytest.approx(model.objective_history_[:-1])
@@ -215,8 +221,8 @@ def test_warm_start_continues():
     ("given", "words"),
     [
         ({"n_steps": -1}, "n_steps"),
-        ({"polish": 1.5}, "polish"),
-        ({"beside_lloyd": "yes"}, "beside_lloyd"),
+        ({"max_iter": 1.5}, "max_iter"),
+        ({"compare_to_lloyd": "yes"}, "compare_to_lloyd"),
         ({"pretrained": "luck"}, "pretrained: found 'luck'; there are .*symmetric"),
         ({"n_clusters": 500}, "n_samples=400 should be >= n_clusters=500"),
         ({"init": np.zeros((6, 4))}, "init: the shape of the initial centers"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import lloydformer as lf
 from lloydformer.learning.export import score_symmetric
+from lloydformer.learning.pretrained import load
 from lloydformer.learning.symmetric.layer import INVARIANTS, Frame
 from lloydformer.learning.symmetric.model import load_symmetric, save_symmetric
 from lloydformer.learning.symmetric.settings import SymmetricRun
@@ -124,7 +125,7 @@ def test_damaged_cards_are_refused(tmp_path, damage):
 
 
 def test_the_two_kinds_of_cards_are_told_apart():
-    with pytest.raises(ValueError, match=r"symmetric\.json: is symmetric.*use load_symmetric"):
-        lf.learning.load("symmetric")
+    with pytest.raises(ValueError, match=r"symmetric\.json: is symmetric.*use load_pretrained"):
+        load("symmetric")
     with pytest.raises(ValueError, match=r"d4-k6\.json: is not a valid card \(its kind is None"):
         load_symmetric("d4-k6")

@@ -56,7 +56,7 @@ def limit(scores: Tensor) -> Tensor:
 def trace() -> lf.Trace:
     points, centers = locate_points()
     circuit = lf.Circuit(lf.recipes.lloyd(), n_features=3, n_clusters=3)
-    return circuit(points, centers, n_layers=1, keep="*_cross.*")
+    return circuit(points, centers, n_layers=1, names_filter="*_cross.*")
 
 
 def test_eq_clus_assign_ex_pre_lsa(trace):

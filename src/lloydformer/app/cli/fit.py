@@ -109,10 +109,10 @@ def describe_stop(done: "Sequence[FitRun]", stop: KeyboardInterrupt) -> str:
         best = max(done, key=lambda run: run.score)
         value = _three_digits(best.value)
         if len(done) == 1:
-            return f"k {best.k} is done, with {best.criterion} {value}"
+            return f"k {best.k} is done, with {best.criterion_name} {value}"
         return (
-            f"k {done[0].k} to {done[-1].k} are done, the best {best.criterion} is {value} with "
-            f"k {best.k}"
+            f"k {done[0].k} to {done[-1].k} are done, the best {best.criterion_name} is {value} "
+            f"with k {best.k}"
         )
     result = stop.result if isinstance(stop, Interrupted) else None
     if result is None:
@@ -136,7 +136,7 @@ def _print_result(settings: FitSettings, result: "FitResult", summary: dict[str,
             for run in result.runs
         ]
         if select != "silhouette":
-            columns.insert(3, select)
+            columns.insert(3, result.runs[0].criterion_name)
             for row, run in zip(rows, result.runs, strict=True):
                 row.insert(3, _three_digits(run.value))
         print_table(columns, rows)

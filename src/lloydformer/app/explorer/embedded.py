@@ -35,9 +35,8 @@ class EmbeddedPage:
     Examples
     --------
     >>> import torch, lloydformer as lf
-    >>> from lloydformer.app.explorer.embedded import EmbeddedPage
     >>> points = torch.rand(60, 2)
-    >>> page = EmbeddedPage(lf.recipes.soft(20.0), points, points[:3])
+    >>> page = lf.EmbeddedPage(lf.recipes.soft(20.0), points, points[:3])
     """
 
     recipe: lf.Recipe | None = None

@@ -111,7 +111,7 @@ def run_circuits(
         for case in cases:
             points, centers = torch.tensor(case.problem.points), torch.tensor(case.problem.centers)
             circuit = Circuit(case.recipe, n_features=points.shape[1], n_clusters=len(centers))
-            trace = circuit(points, centers, n_layers, keep=KEEP, seed=case.seed)
+            trace = circuit(points, centers, n_layers, names_filter=KEEP, seed=case.seed)
             runs.append(CircuitRun(case, trace, layer_by_layer(replace(case, n_layers=n_layers))))
             after(runs[-1])
     return runs

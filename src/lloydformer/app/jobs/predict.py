@@ -51,7 +51,7 @@ def label_rows(settings: PredictSettings) -> tuple[dict[str, Any], ClusterTotals
 
 
 def _open_rows(settings: PredictSettings, model: AnyClusterer) -> tuple[OpenedTable, TensorBlocks]:
-    """Open the data with the model's columns, or with those of --columns.
+    """Open the data with the model's columns, or with those of --columns in their place.
 
     Raises ValueError if the number of columns is not the model's, or medians are asked for that
     it does not have.
@@ -59,27 +59,20 @@ def _open_rows(settings: PredictSettings, model: AnyClusterer) -> tuple[OpenedTa
     columns = load_columns(settings.model, model)
     data, missing = settings.data, settings.missing or columns.missing
     options = settings.table_options(missing=missing)
-    if options.columns is not None:
-        if options.missing == "median":  # `open_table` would fill in those of the new rows
-            raise ValueError(
-                "--columns: the medians of the fit belong to its own columns; leave out --columns, "
-                "or pass --missing drop"
-            )
-        table = open_table(data, options)
-        blocks = to_blocks(table)
-    else:
-        # As in the fit: columns by name, words by the same columns of 0 and 1, the same medians.
-        fills = [feature.fill for feature in columns.conversion.features]
-        if options.missing == "median" and None in fills:
-            raise ValueError(
-                "--missing median: this model has no medians; fit it with --missing median, "
-                "or pass --missing drop"
-            )
-        table = open_table(data, options, columns.conversion)
+    # As in the fit: columns by name, words by the same columns of 0 and 1, the same medians.
+    fills = [feature.fill for feature in columns.conversion.features]
+    if options.missing == "median" and None in fills:
+        raise ValueError(
+            "--missing median: this model has no medians; fit it with --missing median, "
+            "or pass --missing drop"
+        )
+    table = open_table(data, options, columns.conversion)
+    blocks = to_blocks(table)
+    if options.columns is None:
         # Columns of a table without names are found by their numbers, but the estimator
         # refuses rows that do not have the names of the fit.
         names = getattr(model, "feature_names_in_", None)
-        blocks = replace(to_blocks(table), names=None if names is None else tuple(names))
+        blocks = replace(blocks, names=None if names is None else tuple(names))
     if blocks.n_features != model.n_features_in_:
         raise ValueError(
             f"{data}: found {blocks.n_features} columns; this model was fitted on "

@@ -80,7 +80,7 @@ class TopK(Activation):
     Examples
     --------
     >>> import torch
-    >>> from lloydformer.circuits.activations import TopK
+    >>> from lloydformer import TopK
     >>> TopK(2)(torch.tensor([[1.0, 1.0, 0.0]])).tolist()
     [[0.5, 0.5, 0.0]]
     """

@@ -110,7 +110,7 @@ def trimmed(
     >>> import torch, lloydformer as lf
     >>> points = torch.tensor([[0.0], [1.0], [2.0], [10.0]])
     >>> circuit = lf.Circuit(lf.recipes.trimmed(keep=0.75), n_features=1, n_clusters=1)
-    >>> trace = circuit(points, points[:1], n_layers=1, keep="*.decoder_cross.attention")
+    >>> trace = circuit(points, points[:1], n_layers=1, names_filter="*.decoder_cross.attention")
     >>> (trace["layers.0.decoder_cross.attention"] > 0).tolist()  # the point at 10 is dropped
     [[True, True, True, False]]
     """
@@ -174,7 +174,7 @@ def robust(
     >>> import torch, lloydformer as lf
     >>> points = torch.tensor([[0.0], [1.0], [2.0], [10.0]])
     >>> circuit = lf.Circuit(lf.recipes.robust(0.25), n_features=1, n_clusters=1)
-    >>> trace = circuit(points, points[:1], n_layers=1, keep="*.decoder_cross.attention")
+    >>> trace = circuit(points, points[:1], n_layers=1, names_filter="*.decoder_cross.attention")
     >>> trace["layers.0.decoder_cross.attention"].tolist()
     [[0.625, 0.375, 0.0, 0.0]]
     """

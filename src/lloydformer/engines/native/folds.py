@@ -28,6 +28,7 @@ from lloydformer.plans.assign import (
     NearestSums,
 )
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
+from lloydformer.plans.mixture import Components, MixtureLabels, MixtureSums
 from lloydformer.plans.relocating import ClusterErrors, Halves, TwoNearest
 from lloydformer.plans.robust import HighestScores, RobustSums, SoftmaxWeights, SumsAboveThreshold
 from lloydformer.plans.seeding import NewSeed, Oversampling, Potential
@@ -331,6 +332,61 @@ def run_nearest_rows(points: OpenPoints, fold: NearestRows) -> Summary:
     points.run("nearest_rows", centers=fold.centers, closest=distances, rows=rows)
     distances.masked_fill_(rows < 0, torch.inf)  # no point has weight
     return distances, rows.clamp_(min=0) + points.blocks.first_row
+
+
+# A component with a smaller part of the mass has the mass 0, so that the plan computes it from
+# logarithms: kernels leave out responsibilities below 2^-46 (2^-75 in float64), together at most
+# 2^-46 of the mass, which is 1e-6 of such a component.
+_LEAST_SHARE = 1e-8
+
+
+def mixture_arguments(components: Components) -> dict[str, Any] | None:
+    """Return components as kernels take them; None if there are none for this family."""
+    kind, means = components.kind, components.means
+    if kind.family != "gaussian":
+        return None
+    factors, precision = components.factors, {"full": 1, "tied": 2}.get(str(kind.covariance), 0)
+    if precision == 0:
+        factors = (factors if factors.ndim == 2 else factors.reshape(-1, 1)).expand_as(means)
+    return {
+        "precision": precision,
+        "means": means,
+        "constants": components.log_normalisers,
+        "factors": factors,
+    }
+
+
+def _finish_mixture(fold: MixtureSums, raw: Raw) -> Summary:
+    masses, sums, squares, likelihood = raw
+    covariance = str(fold.components.kind.covariance)
+    if covariance == "spherical":
+        squares = squares.sum(dim=1)
+    elif covariance not in ("full", "diag"):
+        squares = torch.zeros_like(masses)
+    faint = masses < _LEAST_SHARE * masses.sum()
+    return masses.masked_fill(faint, 0.0), sums, squares, likelihood[0]
+
+
+@runs(MixtureSums, finish=_finish_mixture)
+def run_mixture_sums(points: OpenPoints, fold: MixtureSums) -> Raw | None:
+    arguments = mixture_arguments(fold.components)
+    if arguments is None:
+        return None
+    k, d = fold.components.means.shape
+    out: dict[str, Any] = {"masses": k, "sums": (k, d), "likelihood": 1}
+    if arguments["precision"] < 2:
+        out["squares"] = (k, d, d) if arguments["precision"] else (k, d)
+    _, masses, sums, likelihood, *squares = points.run("mixture_sums", out=out, **arguments)
+    return masses, sums, squares[0] if squares else torch.zeros_like(masses), likelihood
+
+
+@runs(MixtureLabels)
+def run_mixture_labels(points: OpenPoints, fold: MixtureLabels) -> Summary | None:
+    arguments = mixture_arguments(fold.components)
+    if arguments is None:
+        return None
+    _, likelihood = points.run("mixture_labels", ("labels",), {"likelihood": 1}, **arguments)
+    return (likelihood[0],)
 
 
 def _assign_two(points: OpenPoints, kernel: str, column: str, centers: Tensor) -> Raw:

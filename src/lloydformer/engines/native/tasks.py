@@ -12,11 +12,13 @@ import numpy as np
 import torch
 
 from lloydformer.data.sparse_blocks import SparseBlocks
+from lloydformer.engines.native.folds import mixture_arguments
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.plans.contract import IterationsResult, Sums
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.minibatch import MinibatchSums
+from lloydformer.plans.mixture import MixtureRows
 from lloydformer.plans.recombining import Mutation, WardMerging
 from lloydformer.plans.relocating import (
     RelocatingIterations,
@@ -180,6 +182,20 @@ def run_medoid_move(
     return loss, fell, done, medoids
 
 
+def run_mixture_rows(points: OpenPoints, task: MixtureRows) -> torch.Tensor | None:
+    arguments = mixture_arguments(task.components)
+    if arguments is None:
+        return None
+    shape = [points.layout.n_rows]
+    if task.asked == "shares":
+        shape.append(len(task.components.means))
+    dtype = torch.int32 if task.asked == "labels" else points.layout.dtype
+    found = torch.empty(shape, dtype=dtype)
+    arguments[task.asked] = found
+    points.run("mixture_rows", **arguments)
+    return found
+
+
 # Runs a task on the points; returns None to decline.
 TaskRunner = Callable[[OpenPoints, Any], Any | None]
 
@@ -192,6 +208,7 @@ TASKS: dict[type, TaskRunner] = {
     Mutation: run_mutation,
     MinibatchSums: run_minibatch_sums,
     MedoidMove: run_medoid_move,
+    MixtureRows: run_mixture_rows,
 }
 # The tasks with a kernel for sparse rows too, under the same name.
 SPARSE_TASKS: dict[type, TaskRunner] = {LloydIterations: run_lloyd_iterations}

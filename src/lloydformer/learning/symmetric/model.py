@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import torch
@@ -14,7 +14,14 @@ from torch import Tensor
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.symmetric import symmetric
 from lloydformer.data.storage.atomic_files import atomic_write_text
-from lloydformer.learning.pretrained import FORMAT, SYMMETRIC, ModelCard, read_card
+from lloydformer.learning.pretrained import (
+    FORMAT,
+    SYMMETRIC,
+    ModelCard,
+    Pretrained,
+    load_from_card,
+    read_card,
+)
 from lloydformer.learning.symmetric.circuit import LearnedModulation
 from lloydformer.learning.symmetric.layer import (
     INVARIANTS,
@@ -50,13 +57,13 @@ class SymmetricModel:
 
     See Also
     --------
-    load_symmetric : Load a symmetric layer.
+    load_pretrained : Load trained weights.
     lloydformer.LearnedKMeans : The estimator, which uses one by default.
 
     Examples
     --------
     >>> import lloydformer as lf
-    >>> model = lf.learning.load_symmetric()
+    >>> model = lf.learning.load_pretrained()
     >>> model.name, model.numbers.n_heads, model.weights.shape
     ('symmetric', 4, torch.Size([1, 396]))
     """
@@ -80,7 +87,7 @@ class SymmetricModel:
         Examples
         --------
         >>> import lloydformer as lf
-        >>> lf.learning.load_symmetric().layer.n_weights
+        >>> lf.learning.load_pretrained().layer.n_weights
         396
         """
         return SymmetricLayer(self.numbers, by_differences=True)
@@ -96,7 +103,7 @@ class SymmetricModel:
         Examples
         --------
         >>> import lloydformer as lf
-        >>> lf.learning.load_symmetric().theta.shape
+        >>> lf.learning.load_pretrained().theta.shape
         torch.Size([44, 9])
         """
         return self.weights.view(self.numbers.count, len(INVARIANTS))
@@ -124,7 +131,7 @@ class SymmetricModel:
         --------
         >>> import torch
         >>> import lloydformer as lf
-        >>> circuit = lf.learning.load_symmetric().circuit(n_features=2, n_clusters=3)
+        >>> circuit = lf.learning.load_pretrained().circuit(n_features=2, n_clusters=3)
         >>> points = torch.rand(40, 2)
         >>> circuit(points, points[:3], n_layers=5).centers.shape
         torch.Size([6, 3, 2])
@@ -133,36 +140,54 @@ class SymmetricModel:
         return Circuit(symmetric(LearnedModulation(weights, self.numbers)), n_features, n_clusters)
 
 
-def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
-    """Load a trained symmetric layer, which serves every n, d and k.
+@overload
+def load_pretrained(pretrained: Literal["symmetric"] = "symmetric") -> SymmetricModel: ...
+
+
+@overload
+def load_pretrained(pretrained: str | Path) -> SymmetricModel | Pretrained: ...
+
+
+def load_pretrained(pretrained: str | Path = SYMMETRIC) -> SymmetricModel | Pretrained:
+    """Load trained weights, by the names that `LearnedKMeans(pretrained=...)` knows.
 
     Parameters
     ----------
     pretrained : str or Path, default="symmetric"
-        "symmetric" for the layer in the package, or the path of a card.
+        A name of `available()`, or the path of a card (.json) or of its weights (.safetensors).
+        "symmetric" is the layer for every n, d and k.
 
     Returns
     -------
-    SymmetricModel
-        The layer and its card.
+    SymmetricModel or Pretrained
+        The weights and their card: a `SymmetricModel` for every n, d and k, or a `Pretrained` for
+        one number of features and of clusters.
 
     Raises
     ------
     ValueError
-        If there is no such card, or if it is not a symmetric one.
+        If there are no such weights, or if a file is damaged.
 
     See Also
     --------
-    load : Load weights for one d and k.
     available : Names of the weights in the package.
+    lloydformer.LearnedKMeans : The estimator that uses them.
 
     Examples
     --------
     >>> import lloydformer as lf
-    >>> model = lf.learning.load_symmetric()
+    >>> model = lf.learning.load_pretrained()
     >>> sorted(model.card["scores"]["mean_log_objective"])
     ['cauchy', 'gumbel', 'laplace', 'lognormal', 'normal']
+    >>> lf.learning.load_pretrained("d4-k6").settings.n_clusters
+    6
     """
+    card = read_card(pretrained)
+    return symmetric_from_card(card) if card.is_symmetric else load_from_card(card)
+
+
+def load_symmetric(pretrained: str | Path = SYMMETRIC) -> SymmetricModel:
+    """Load a trained symmetric layer; raises `ValueError` for a card of another kind."""
     return symmetric_from_card(read_card(pretrained))
 
 

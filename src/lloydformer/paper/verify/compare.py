@@ -120,12 +120,12 @@ def run_circuit(
     problem: Problem,
     n_layers: int,
     seed: int | None = None,
-    keep: str | Sequence[str] = (),
+    names_filter: str | Sequence[str] = (),
     dtype: torch.dtype = torch.float64,
 ) -> Trace:
     """Return the trace of a circuit of the recipe on the problem."""
     circuit = circuit_for(recipe, problem)
-    return circuit(*problem.tensors(dtype), n_layers, keep=keep, seed=seed)
+    return circuit(*problem.tensors(dtype), n_layers, names_filter=names_filter, seed=seed)
 
 
 def deviation_from(

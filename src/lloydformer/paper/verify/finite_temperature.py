@@ -134,7 +134,7 @@ def run_in_every_head(points: Tensor, centers: Tensor) -> Trace:
         finite = replace(head, activation=Softmax(GAMMA))
         recipe = replace(recipe, **{slot: finite})  # type: ignore[arg-type]
     circuit = Circuit(recipe, points.shape[1], len(centers))
-    return circuit(points, centers, FEWER_LAYERS, keep=(ITSELF,))
+    return circuit(points, centers, FEWER_LAYERS, names_filter=(ITSELF,))
 
 
 def median_weight_on_itself(trace: Trace) -> float:

@@ -49,6 +49,7 @@ from lloydformer.paper.verify.finding import (
     judge_equality,
 )
 from lloydformer.paper.verify.known import has_average_ties, is_spherical
+from lloydformer.paper.verify.mixtures import MIXTURES
 from lloydformer.paper.verify.problems import CONTINUOUS, FAMILIES, Family, Problem, draw
 from lloydformer.paper.verify.trials import N_LAYERS, Trial, draw_trial
 from lloydformer.paper.verify.worked_example import WORKED_EXAMPLE
@@ -438,7 +439,15 @@ REMARKS = (
     finite_temperature,
     all_finite,
 )
-STATEMENTS = (*THEOREMS, *WORKED_EXAMPLE, *DEFINITIONS, *LEMMAS, *REMARKS, *ERRATA)
+STATEMENTS = (
+    *THEOREMS,
+    *WORKED_EXAMPLE,
+    *DEFINITIONS,
+    *LEMMAS,
+    *REMARKS,
+    *MIXTURES,
+    *ERRATA,
+)
 
 
 def generator_for(statement: Statement, seed: int) -> Generator:

@@ -73,7 +73,7 @@ def _run_layer(rng: np.random.Generator) -> tuple[Trace, Tensor]:
     shift = torch.tensor(rng.normal(size=d))
     points, centers = (rows @ turn + shift for rows in locate_points())
     circuit = Circuit(recipes.lloyd(ties="average"), d, len(centers))
-    return circuit(points, centers, n_layers=1, keep="*"), points
+    return circuit(points, centers, n_layers=1, names_filter="*"), points
 
 
 def _difference(found: Tensor, expected: Tensor) -> float:

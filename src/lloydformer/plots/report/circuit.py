@@ -16,7 +16,7 @@ from lloydformer.plots.palette import cluster_colour
 
 MAPS = ("encoder_self", "encoder_cross", "decoder_cross", "decoder_self")
 
-# Intermediates that a trace must keep: `circuit(points, centers, keep=KEEP)`.
+# Intermediates that a trace must keep: `circuit(points, centers, names_filter=KEEP)`.
 KEEP = tuple(f"layers.*.{slot}.attention" for slot in MAPS)
 
 

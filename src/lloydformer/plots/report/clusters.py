@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from markupsafe import Markup, escape
 
+from lloydformer.estimators.mixture import GaussianMixture
 from lloydformer.plots.axes import require_matplotlib
 from lloydformer.plots.curves import history_curve
 from lloydformer.plots.models import (
@@ -314,7 +315,10 @@ def _draw_map(clustering: Clustering) -> Markup:
     flat = len(clustering.columns) <= 2 and not clustering.model.compares_directions
     where = "" if flat else " in the plane of their first two principal components"
     crosses = "" if clustering.totals.left_out is None else "; crosses were left out"
-    caption = f"Map: {sample}{where}, centers with their numbers{crosses}."
+    ellipses = ""
+    if isinstance(clustering.model, GaussianMixture) and len(clustering.columns) > 1:
+        ellipses = "; ellipses are two standard deviations of a component"
+    caption = f"Map: {sample}{where}, centers with their numbers{ellipses}{crosses}."
     return show_axes(ax, caption, "Points by cluster in two dimensions")
 
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lloydformer.engines.thread_pool import single_core_pool
+from lloydformer.engines.thread_pool import single_core_pool, torch_threads
 from lloydformer.fork_safety import cached_property
 from lloydformer.numerics.scaling import directions, middle
 from lloydformer.plans.assign import FarthestPoints
@@ -204,7 +204,7 @@ class ByTensors:
         b, n, _ = self.data.points.shape
         size = max(1, _SCORES // (n * starts.shape[1])) if starts.device.type == "cpu" else b
         groups = torch.split(torch.arange(b, device=starts.device), size)
-        with single_core_pool(torch.get_num_threads()) as pool:
+        with single_core_pool(torch_threads()) as pool:
             parts = pool.map(lambda chosen: self._solve(starts, chosen), groups)
             outcome = join_outcomes(list(parts))
         return replace(outcome, centers=outcome.centers + self.origin.double().unsqueeze(1))

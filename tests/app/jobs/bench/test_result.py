@@ -19,7 +19,9 @@ from lloydformer.app.jobs.doctor import SLOWER
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
-SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
+with pytest.MonkeyPatch.context() as patch:  # the script imports one that is next to it
+    patch.syspath_prepend(str(ROOT / "benchmarks"))
+    SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
 fill_tables, markdown_table = SCRIPT["fill_tables"], SCRIPT["markdown_table"]
 
 
@@ -68,6 +70,18 @@ def test_another_number_makes_another_page(tmp_path):
     page = fill_tables(PAGE, tmp_path)
     assert "| some points | 250 ms |  |\n" in page
     assert fill_tables(page, tmp_path) == page
+
+
+def test_a_record_of_mixtures_makes_their_table(tmp_path):
+    times = {"iteration": 2.0, "predict_proba": 1.5, "score_samples": 1.0}
+    case = {"n": 100_000, "d": 16, "k": 10, "kind": "diag", "lloydformer": times}
+    ratios = dict.fromkeys(times, 4.0)
+    rows = [{**case, "dtype": dtype, "ratios": ratios} for dtype in ("float32", "float64")]
+    (tmp_path / "mixtures_time.json").write_text(json.dumps({"rows": rows}))
+    page = fill_tables(MIXTURES, tmp_path)
+    line = "| 100,000 x 16, k 10 | diagonal | float32 | 2 ms (4.0) | 1.5 ms (4.0) | 1 ms (4.0) |\n"
+    assert line in page
+    assert "| geometric mean |  | float64 | (4.0) | (4.0) | (4.0) |\n" in page
 
 
 def test_doctor_says_what_was_measured_of_the_chunked_engine():

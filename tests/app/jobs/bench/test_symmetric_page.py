@@ -103,6 +103,6 @@ def test_the_picture_is_drawn_and_small(tmp_path):
 def test_the_picture_shows_what_its_caption_says():
     points, centers = runpy.run_path(str(ROOT / "docs/pictures/symmetric-steps.py"))["problem"]()
     lloyd = lf.Circuit(lf.recipes.lloyd(), 2, 8)(points, centers, 10)
-    learned = lf.learning.load_symmetric().circuit(2, 8)(points, centers, 10)
+    learned = lf.learning.load_pretrained().circuit(2, 8)(points, centers, 10)
     most = [trace.labels[-1].view(8, 40).mode(dim=1).values for trace in (lloyd, learned)]
     assert [len(of_clusters.unique()) for of_clusters in most] == [6, 8]

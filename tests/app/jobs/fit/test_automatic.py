@@ -147,9 +147,12 @@ def test_the_command_writes_the_right_number_and_how_sure_it_is(command, tmp_pat
     assert adjusted_rand_score(truth, labels) > 0.99
     status, out, _ = command("fit", "points.csv", "--force")
     assert "k 4 was chosen from 1 to 20, and was written." in out
+    head = next(line for line in out.splitlines() if "silhouette" in line)
+    assert (" score " in head, "auto" in head) == (True, False)
     assert "Clear evidence of clusters" in out
     np.savetxt("noise.csv", NOISE["normal"], delimiter=",")
     status, out, _ = command("fit", "noise.csv", "--report")
     assert "No evidence of clusters" in out
     page = (tmp_path / "noise-clusters" / "report.html").read_text()
     assert "No evidence of clusters" in page
+    assert "Score: k = 1 was chosen, as there is no evidence of clusters, and is shown" in page

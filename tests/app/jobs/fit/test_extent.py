@@ -34,6 +34,6 @@ def test_the_extent_is_computed_once_for_all_k(calls, algorithm):
 
 
 def test_other_data_have_an_extent_of_their_own(calls):
-    model = lf.KMeans(2, random_state=0).fit(lf.data.open(X))
-    model.partial_fit(lf.data.open(100 * X))
+    model = lf.KMeans(2, random_state=0).fit(lf.data.open_dataset(X))
+    model.partial_fit(lf.data.open_dataset(100 * X))
     assert len(calls) == 2

@@ -78,10 +78,10 @@ def test_a_fit_with_formulas_as_names(tmp_path, monkeypatch):
     assert note.startswith("centers.csv: an apostrophe is written before the name '=cmd()' and 2 m")
     assert summary["columns"] == names
 
-    again = lf.data.open("out/centers.csv")
+    again = lf.data.open_dataset("out/centers.csv")
     assert again.names == ("cluster", "size", *names)
     np.testing.assert_allclose(
-        lf.data.open("out/centers.csv", columns=["'@x", "=cmd()"]).points,
+        lf.data.open_dataset("out/centers.csv", columns=["'@x", "=cmd()"]).points,
         lf.RelocatingKMeans.from_pretrained("out/model").cluster_centers_[:, [2, 0]],
     )
     settings = PredictSettings(model=tmp_path / "out", data="out/centers.csv")

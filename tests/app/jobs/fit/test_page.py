@@ -149,6 +149,17 @@ def test_the_curve_of_the_criterion_is_on_the_page(page, criterion):
     assert f"<figcaption>{criterion.capitalize()}: k = " in html
 
 
+def test_the_default_criterion_is_a_score(page):
+    html = page("--scale", "standard", "-k", "2:4")
+    assert re.search(r"<figcaption>Score: k = \d has the best one and is shown", html)
+    assert "auto" not in html.split("The number of clusters")[1].split("<h2>")[0].lower()
+
+
+def test_the_bic_of_mixtures_is_on_the_page(page):
+    html = page("-k", "1:3", "--algorithm", "mixture", "--select", "bic", "--scale", "standard")
+    assert "<figcaption>BIC: k = " in html
+
+
 def part(html, heading):
     """What stands below a heading."""
     return html.split(f"<h2>{heading}</h2>")[1].split("<h2>")[0]

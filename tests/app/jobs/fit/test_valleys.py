@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.spatial.distance import cdist
 
-from lloydformer.app.jobs.fit.valleys import pair_evidence, shortest_tree
+from lloydformer.app.jobs.fit.valleys import likely_pairs, pair_evidence
 
 RNG = np.random.default_rng(0)
 # Log likelihood ratios of a row in the middle and of one around a center: shares of the middle
@@ -92,18 +91,28 @@ def test_centers_at_one_place_have_no_valley():
     assert np.isfinite(pair_evidence(rows[:0], RNG.normal(size=(3, 2)))[0, 1:]).any()
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 4))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 @settings(max_examples=25, deadline=None)
-def test_the_shortest_tree_is_that_of_scipy_and_none_of_its_pairs_is_hidden(seed, k, d):
-    centers = np.random.default_rng(seed).normal(size=(k, d))
-    pairs, distances = shortest_tree(centers), cdist(centers, centers)
-    assert len(pairs) == k - 1
-    length = sum(distances[pair] for pair in pairs)
-    assert length == pytest.approx(minimum_spanning_tree(distances).sum())
-    evidence = pair_evidence(RNG.normal(size=(30, d)), centers)
-    assert all(np.isfinite(evidence[pair]) for pair in pairs)
+def test_likely_pairs_are_the_forest_of_scipy_with_the_largest_sum(seed, k):
+    rng = np.random.default_rng(seed)
+    evidence = np.triu(rng.normal(size=(k, k)), 1)
+    evidence = evidence + evidence.T
+    evidence[rng.random((k, k)) < 0.2] = np.nan
+    evidence = np.maximum(evidence, evidence.T)  # nan if one of the two is
+    pairs = likely_pairs(evidence)
+    # scipy finds the smallest sum of positive weights.
+    weights = np.where(np.triu(evidence > 0, 1), 10 - evidence, 0)
+    tree = minimum_spanning_tree(np.nan_to_num(weights))
+    assert len(pairs) == tree.nnz
+    assert sum(evidence[pair] for pair in pairs) == pytest.approx(10 * tree.nnz - tree.sum())
+    assert all(evidence[pair] > 0 for pair in pairs)
 
 
-def test_centers_at_one_place_are_joined_once():
-    pairs = shortest_tree(np.array([[0.0], [0.0], [5.0], [0.0]]))
-    assert sorted({i for pair in pairs for i in pair}) == [0, 1, 2, 3]
+def test_pairs_without_a_valley_are_not_likely():
+    rows = RNG.normal(size=(300, 2))
+    rows[:150] += [8, 0]
+    rows[150:200] += [1, 0]  # no gap to the last 100
+    centers = np.array([rows[:150].mean(axis=0), [1.2, 0.0], [-0.2, 0.0]])
+    (pair,) = likely_pairs(pair_evidence(rows, centers))
+    assert pair == (0, 1)
+    assert likely_pairs(np.full((3, 3), np.nan)) == []

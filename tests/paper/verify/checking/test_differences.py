@@ -163,7 +163,9 @@ def by_circuit(shown):
     circuit = lf.Circuit(shown.trial.recipe, problem.points.shape[1], len(problem.centers))
     name = f"layers.{t}.decoder_cross.attention"
     with ignore_nan_warnings():
-        trace = circuit(problem.points, problem.centers, t + 1, keep=name, seed=shown.trial.seed)
+        trace = circuit(
+            problem.points, problem.centers, t + 1, names_filter=name, seed=shown.trial.seed
+        )
     arrays = trace.assignments[t], trace[name], trace.centers[t + 1]
     return picked(shown, *(a.numpy() for a in arrays))
 

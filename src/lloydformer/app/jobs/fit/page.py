@@ -19,8 +19,9 @@ from lloydformer.profiles.words import format_count
 # reading 4 million texts takes some seconds. Chosen by hand.
 _MOST_COLUMNS, _MOST_TEXTS = 20, 1 << 22
 _RULES = {
-    "auto": "has the best score",
-    "silhouette": "has the best",
+    "auto": "has the best one",
+    "silhouette": "has the best one",
+    "bic": "has the smallest one",
     "calinski-harabasz": "has the largest index",
     "gap": "is the smallest within a standard error of the largest gap",
     "stability": "is the largest with nearly the best agreement between random subsets",
@@ -63,16 +64,21 @@ def draw_runs(select: str, result: FitResult) -> list[Markup]:
     """Draw objective, silhouette and the criterion over the numbers of clusters."""
     runs, chosen = result.runs, result.n_clusters
     falls = "Objective: it falls as k grows; after a bend, more clusters help less."
+    criterion = runs[0].criterion_name
+    title = "BIC" if criterion == "bic" else criterion.capitalize()
+    rule = f"k = {chosen} {_RULES[select]}"
+    if select == "auto" and chosen == 1:  # which has no score
+        rule = "k = 1 was chosen, as there is no evidence of clusters,"
+    choice = f"{title}: {rule} and is shown on this page."
+    about = choice if select == "silhouette" else "Silhouette."
     curves: list[tuple[str, str, Sequence[float | None], str]] = [
         ("Objective", "objective", [run.objective for run in runs], falls),
-        ("Silhouette", "mean silhouette", [run.silhouette for run in runs], "Silhouette."),
+        ("Silhouette", "mean silhouette", [run.silhouette for run in runs], about),
     ]
     if select != "silhouette":
-        curves.insert(0, (select.capitalize(), select, [run.value for run in runs], ""))
+        curves.insert(0, (title, criterion, [run.value for run in runs], choice))
     figures = []
     for name, label, values, words in curves:
-        if name == select.capitalize():
-            words = f"{name}: k = {chosen} {_RULES[select]} and is shown on this page."
         curve = criterion_curve([run.k for run in runs], values, label, chosen, new_axes())
         figures.append(show_axes(curve, words, f"{name} for each number of clusters"))
     return figures

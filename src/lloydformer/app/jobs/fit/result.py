@@ -36,6 +36,11 @@ class FitRun:
     selected: float | None = None
 
     @property
+    def criterion_name(self) -> str:
+        """The criterion in tables and curves; that of `auto` is a score without a name."""
+        return "score" if self.criterion == "auto" else self.criterion
+
+    @property
     def value(self) -> float | None:
         """The value of the criterion."""
         return self.silhouette if self.criterion == "silhouette" else self.selected

@@ -195,8 +195,8 @@ class FitSettings(TableSettings):
     effort: str | None = option(
         None,
         metavar="NAME",
-        help="relocating: low, medium, high, best or a number of recombinations; "
-        "mixture: low, medium or high; medoids: quick, balanced or thorough.",
+        help="relocating, medoids, mixture: low, medium, high or best; relocating: also a number "
+        "of recombinations.",
     )
     time_limit: float | None = option(
         None, help="relocating: stop after this many seconds; seeding is completed first."
@@ -361,7 +361,9 @@ class PredictSettings(TableSettings):
         None, flag="-o", metavar="FILE", help="Output file.  [default: NAME-labels.csv]"
     )
     columns: str | None = option(
-        None, metavar="a,b,c", help="Columns to use, if the data have no column names."
+        None,
+        metavar="a,b,c",
+        help="Columns in place of those of the fit, in their order, if the data have no names.",
     )
     id_column: str | None = option(
         None, metavar="NAME", help=f"{_ID_COLUMN}  [default: as in the fit]"

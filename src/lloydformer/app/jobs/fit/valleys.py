@@ -41,6 +41,8 @@ def pair_evidence(
     evidence = np.full((k, k), np.nan)
     between = _squared_distances(centers, centers)  # (k, k)
     to_centers = _squared_distances(rows, centers)  # (m, k)
+    nearest = to_centers.argmin(axis=1)
+    nearest_distance = to_centers[np.arange(len(rows)), nearest]
     no_valley = _BETWEEN / (_BETWEEN + _AROUND)
     valley = _DEPTH * _BETWEEN / (_DEPTH * _BETWEEN + _AROUND)
     of_middle, of_sides = np.log(valley / no_valley), np.log((1 - valley) / (1 - no_valley))
@@ -54,13 +56,14 @@ def pair_evidence(
         if ((between[i] + between[j]) / 2 < length / 2 * (1 - 1e-9)).any():
             continue
         t = (to_centers[:, i] - to_centers[:, j]) / (2 * length)  # 0 in the middle
-        use = np.abs(t) < 0.5 + _AROUND
-        t, own = t[use], to_centers[use]
-        # Rows moved along the line to its middle: x - t (c_j - c_i), and their squared distances
-        # to all centers; those to i and j are equal.
-        along = (own[:, i] - own[:, j])[:, None] - (between[i] - between[j])
-        moved = own - t[:, None] * along + (t * t * length)[:, None]
-        near = (moved[:, [i]] <= moved + 1e-9 * length).all(axis=1)
+        # A row x moved along the line to its middle, x - t (c_j - c_i), is as near to i as to j; by
+        # so much farther is it from another center l: d_l^2 - d_i^2 + t (d_il^2 - d_jl^2 + d_ij^2).
+        change = between[i] - between[j] + length
+        # Most rows are out by the center that is nearest to them as they are.
+        farther = nearest_distance - to_centers[:, i] + t * change[nearest]
+        use = np.flatnonzero((np.abs(t) < 0.5 + _AROUND) & (farther >= -1e-9 * length))
+        own, t = to_centers[use], t[use]
+        near = (own - own[:, [i]] + t[:, None] * change >= -1e-9 * length).all(axis=1)
         t = t[near]
         middle = np.count_nonzero(np.abs(t) < _BETWEEN)
         sides = min(np.count_nonzero(np.abs(t + side) < _AROUND) for side in (0.5, -0.5))
@@ -68,22 +71,20 @@ def pair_evidence(
     return evidence
 
 
-def shortest_tree(centers: Float[np.ndarray, "k d"]) -> list[tuple[int, int]]:
-    """Return the k - 1 pairs of centers with the least sum of distances that join all of them.
+def likely_pairs(evidence: Float[np.ndarray, "k k"]) -> list[tuple[int, int]]:
+    """Return the pairs with the largest positive evidence that join centers without a circle.
 
-    By the algorithm of Prim (1957). No third center is between the two of a pair.
+    At most k - 1 pairs, by the algorithm of Kruskal (1956): the forest with the largest sum.
     """
-    between = _squared_distances(centers, centers)
-    nearest, distance = np.zeros(len(centers), dtype=int), between[0].copy()
-    distance[0] = np.inf  # center 0 is in the tree; of others, the distance to the tree
+    k = len(evidence)
+    group = np.arange(k)  # of each center, the centers that it is joined with
     pairs = list[tuple[int, int]]()
-    for _ in range(len(centers) - 1):
-        new = int(distance.argmin())
-        pairs.append((int(nearest[new]), new))
-        in_tree = np.isinf(distance)
-        closer = ~in_tree & (between[new] < distance)
-        nearest[closer], distance[closer] = new, between[new][closer]
-        distance[new] = np.inf
+    rows, columns = np.nonzero(np.triu(evidence > 0, 1))  # nan is not above 0
+    for place in np.argsort(-evidence[rows, columns], kind="stable"):
+        i, j = int(rows[place]), int(columns[place])
+        if group[i] != group[j]:
+            group[group == group[j]] = group[i]
+            pairs.append((i, j))
     return pairs
 
 

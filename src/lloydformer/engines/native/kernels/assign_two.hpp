@@ -46,9 +46,14 @@ inline void label_two(const Rows<T>& rows, PointBlock<T>& block, const PackedCen
         others[r] = static_cast<int32_t>(found.other[r / W<T>][r % W<T>]);
     }
     settle_ties(block, centers, rows.largest_square, found, labels);
-    for (int r = 0; r < block.count; r++)
+    for (int r = 0; r < block.count; r++) {
         if (labels[r] == others[r])
             others[r] = static_cast<int32_t>(found.index[r / W<T>][r % W<T>]);
+        // Here second labels are checked, once for all kernels: where scores are NaN, comparisons
+        // contradict each other (-ffinite-math-only), and both labels may be the same center. A
+        // relocation that removes it would leave the row in a cluster that is gone.
+        if (labels[r] == others[r] && centers.k > 1) others[r] = labels[r] == 0;
+    }
 }
 
 /// `assign_two` by screening. Rows whose two best scores differ too little from the third are

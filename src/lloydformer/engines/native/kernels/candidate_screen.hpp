@@ -74,7 +74,8 @@ class CandidateScreen {
         return {row, float(now - square + share * (now + square) + 0x1p-100)};
     }
 
-    /// One bit for each candidate of a vector that may be near enough.
+    /// One bit for each candidate of a vector that may be near enough. Here numbers of candidates
+    /// are checked: bits behind the last one are cleared, as bounds that are NaN may set any.
     unsigned compare(const Limit& limit, int v, I<float> sums) const {
         const Int8Row& row = limit.row;
         const int j = v * W<float>;

@@ -174,7 +174,9 @@ inline void score(const T* lanes, int d, const T* packed, const T* squares, V<T>
     add_products<T, J>(lanes, d, packed, s);
 }
 
-/// The best and second best score of each point, and the first center that has the best one.
+/// The best and second best score of each point, and the first center that has the best one. Here
+/// labels of dense rows are indices whatever the scores are: `index` begins with 0, and changes to
+/// the number of a center that was compared, so that NaN and infinity need no check.
 template <class T>
 struct BestScores {
     V<T> best[2], second[2];
@@ -296,7 +298,7 @@ class ExactSearch {
         if (found < best_) best_ = found, nearest = j;
     }
 
-    int nearest = 0;
+    int nearest = 0;  // a center also if no distance is below the largest number, as with NaN
 
   private:
     template <class Center>

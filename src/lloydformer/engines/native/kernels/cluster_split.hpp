@@ -69,6 +69,7 @@ struct BestSplit {
             for (int h = 0; h < moves.draws; h++) {
                 if (h % 2 == 0) u = noise.uniform(h / 2, i);
                 const double late = -std::log(u[h % 2]) / mass;
+                // A member of the cluster, or -1 as at the beginning, also with NaN.
                 if (late < least[h]) least[h] = late, drawn[h] = i;
             }
         }

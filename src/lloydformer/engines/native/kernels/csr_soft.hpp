@@ -50,6 +50,7 @@ class CsrSoftPass {
             score<count>(row, numbers, &centers_.squares[first], s);
             for (int v = 0; v < count; v++) store(&shares_[first + v * W<T>], s[v]);
         });
+        // A center also where all scores are NaN: the search returns one of the elements.
         const auto best = std::min_element(shares_.begin(), shares_.begin() + centers_.k);
         labels_[i] = int32_t(best - shares_.begin());
         const T least = *best, steepness = T(gamma_);  // padding has the largest score: no share

@@ -16,6 +16,7 @@
 #include "medoid_search.hpp"
 #include "medoids.hpp"
 #include "minibatch.hpp"
+#include "mixture.hpp"
 #include "moments.hpp"
 #include "nearest_costs.hpp"
 #include "oversample.hpp"
@@ -56,6 +57,9 @@ const auto& table() {
         {"medoid_relocate", run_medoid_relocate<T>},
         {"medoid_sweep", run_medoid_sweep<T>},
         {"minibatch_sums", run_minibatch_sums<T>},
+        {"mixture_labels", run_mixture_labels<T>},
+        {"mixture_rows", run_mixture_rows<T>},
+        {"mixture_sums", run_mixture_sums<T>},
         {"moments", run_moments<T>},
         {"mutation", run_mutation<T>},
         {"nearest_costs", run_nearest_costs<T>},

@@ -120,7 +120,8 @@ class MedoidGains {
         }
     }
 
-    /// On ties the first candidate, and the lowest place.
+    /// On ties the first candidate, and the lowest place. Here row and place are indices whatever
+    /// the gains are: `place` begins with 0, and changes to a place that was compared.
     Exchange best_of(const Numbers& table) const {
         alignas(64) double gains[BATCH], places[BATCH];
         for (int p = 0; p < batch_.lanes_used(); p += W<double>) {

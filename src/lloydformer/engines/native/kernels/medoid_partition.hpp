@@ -161,8 +161,9 @@ class MedoidPartition : public MedoidTable<T> {
         each_leaf([](int64_t, Numbers&) {});
     }
 
-    /// Searches both medoids of a row among all. The first ones are taken at any distance, so a row
-    /// has a label even where distances are not below HUGE_SCORE.
+    /// Searches both medoids of a row among all. Here places are checked, once for all moves: the
+    /// first two are taken at any distance, so a row has a label even where distances are NaN or
+    /// not below HUGE_SCORE. `swap`, `add` and `remove` only pass on places, or search here.
     void rescan(int64_t i, Numbers& found) {
         int a = -1, b = -1;
         T to_a = HUGE_SCORE<T>, to_b = HUGE_SCORE<T>;

@@ -225,7 +225,15 @@ void write_result(MedoidSearch<T>& search, Call& call, bool fell, bool done = tr
 template <class T>
 void run_medoid_begin(Workspace<T>& work, Call& call) {
     const auto rows = call.out<int64_t>("medoids", "(k)", {ANY});
-    const auto metric = Metric(call.integer("metric"));
+    const int64_t number = call.integer("metric");
+    Call::require(number >= 0 && number <= int64_t(Metric::precomputed), "metric",
+                  "pass a number from 0 to 3");
+    const auto metric = Metric(number);
+    // A row number is a column number of the matrix.
+    if (metric == Metric::precomputed)
+        Call::require(work.rows.n == work.rows.d && work.rows.stored() != nullptr, "metric",
+                      "pass 3 for a square matrix of distances, which is not scaled");
+    Call::require(rows.shape[0] > 0, "medoids", "pass at least one row");
     auto& search = work.medoid_search;
     if (search == nullptr || search->state.rows.metric != metric)
         search = std::make_unique<MedoidSearch<T>>(work.pool, work.rows, metric);

@@ -145,6 +145,7 @@ class Relocation {
         std::vector<double> costs(candidates.size());
         pool.run(int(candidates.size()),
                  [&](int c, int) { costs[c] = cost(candidates[c], members[c]); });
+        // An index also where costs are NaN: the search returns one of the elements.
         const size_t cheapest = std::min_element(costs.begin(), costs.end()) - costs.begin();
         const double limit = costs[cheapest] + TIE * objective_;
         size_t best = 0;  // the first of equal costs, so that rounding does not choose

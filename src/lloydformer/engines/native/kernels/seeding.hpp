@@ -210,6 +210,7 @@ class Seeding {
         for (int64_t i = 0; i < rows_.n; i++)
             reached[i] = sum += rows_.weight(i) * double(distances[i]);
         const auto last = std::lower_bound(reached.begin(), reached.end(), sum);
+        // Checked here, once for all draws: sums that are NaN or infinite have no order.
         for (int t = 0; t < count; t++) {
             const auto at = std::upper_bound(reached.begin(), reached.end(), fractions[t] * sum);
             drawn[t] = std::min<int64_t>(std::min(at, last) - reached.begin(), rows_.n - 1);
@@ -237,6 +238,7 @@ class Seeding {
         int64_t count = 0;
         for (int64_t i = range.start; i < range.stop; i++) {
             near[count] = i;
+            // Labels are those of `add_seed`: numbers of seeds, which no distance can change.
             count += reach.empty() || distances[i] > reach[labels[i]];
         }
         near.resize(count);

@@ -102,7 +102,7 @@ def describe_assignment(difference: FirstDifference) -> Iterator[str]:
         problem = Problem(points, start, trial.problem.family)
         with ignore_nan_warnings():
             trace = run_circuit(
-                trial.recipe, problem, 1, seed=trial.seed, keep=name, dtype=trial.dtype
+                trial.recipe, problem, 1, seed=trial.seed, names_filter=name, dtype=trial.dtype
             )
         yield f"the circuit's scores of the point: {format_row(trace[name].numpy()[i])}"
     margin = margins(scores[None])[0]

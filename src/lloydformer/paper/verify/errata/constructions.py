@@ -94,7 +94,7 @@ def _without_bias(circuit: Circuit) -> Circuit:
 def _lifting_error(circuit: Circuit, problem: Problem) -> float:
     """Return how far a moved center's rows d+1 and d+2 are from |c|^2 and -1/2, in spreads."""
     name = "layers.0.decoder_next"
-    token = circuit(*problem.tensors(), 1, keep=name)[name]
+    token = circuit(*problem.tensors(), 1, names_filter=name)[name]
     position, norm, half = (circuit.space.read(token, s) for s in (POSITION, SQUARED_NORM, HALF))
     away = (norm - position.square().sum(dim=-1, keepdim=True)).abs().max()
     return max(float(away) / problem.spread**2, float((half + 0.5).abs().max()))

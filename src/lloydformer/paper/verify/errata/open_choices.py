@@ -163,7 +163,7 @@ def e_16_last_sample(rng: np.random.Generator) -> PrintedAndRepaired:
     worse, kept = [], []
     for seed in range(20):
         points = rng.normal(size=(300, 2))
-        model = KMedoids(8, algorithm="paper", init=points[:8], max_iter=20, random_state=seed)
+        model = KMedoids(8, method="paper", init=points[:8], max_iter=20, random_state=seed)
         # the same draws: only what is returned differs
         last = clone(model).set_params(return_last=True).fit(points).inertia_
         best = model.fit(points).inertia_
@@ -227,7 +227,7 @@ def e_18_trimming_citation(rng: np.random.Generator) -> PrintedAndRepaired:
         outliers = np.array([-30.0, 0.0]) + rng.normal(size=(n_outliers, 2))
         points = np.concatenate([inliers, outliers])
         problem = Problem(points, middles, "outliers near one cluster")
-        trace = run_circuit(recipes.trimmed(0.9), problem, 1, keep=attention)
+        trace = run_circuit(recipes.trimmed(0.9), problem, 1, names_filter=attention)
         by_cluster = (trace[attention] > 0).any(dim=0).numpy()
         kept.append(int(by_cluster[-n_outliers:].sum()))
         others.append(int(keep_overall(points, middles, 0.9)[-n_outliers:].sum()))

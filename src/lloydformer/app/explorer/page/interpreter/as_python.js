@@ -51,7 +51,7 @@ export function asPython(state) {
   const [d, k] = [points[0].length, centers.length];
   const circuit = new Circuit(recipe, { nFeatures: d, nClusters: k });
   const call = (keep) =>
-    `circuit(points, centers, n_layers=${nLayers}, keep=${keep}, seed=${seed ?? "None"})`;
+    `circuit(points, centers, n_layers=${nLayers}, names_filter=${keep}, seed=${seed ?? "None"})`;
   const run = patchedRun(circuit, interventions, { points, centers, nLayers, seed, call, imports });
   return [
     ...(made.includes("replace(") ? ["from dataclasses import replace"] : []),
