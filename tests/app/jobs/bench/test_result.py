@@ -18,6 +18,7 @@ from lloydformer.app.jobs.doctor import SLOWER
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
+MIXTURES = (ROOT / "docs" / "mixtures.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
 with pytest.MonkeyPatch.context() as patch:  # the script imports one that is next to it
     patch.syspath_prepend(str(ROOT / "benchmarks"))
