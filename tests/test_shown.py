@@ -7,9 +7,11 @@ ends with its output.
 import ast
 import contextlib
 import io
+import json
 import re
 import runpy
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -23,6 +25,7 @@ from lloydformer.plans.lower import RULES
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 CODE = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(-?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -72,6 +75,27 @@ def test_code_on_the_page_prints_what_stands_below_it(page):
             exec(compile(code, str(page), "exec"), names)
         found = printed.getvalue()
         assert not differ(found, shown), f"{page.name}: this block\n\n{code}\nprints\n\n{found}"
+
+
+def is_installed(notebook: Path) -> bool:
+    return "transformer_lens" not in notebook.name or find_spec("transformer_lens") is not None
+
+
+@pytest.mark.long  # TransformerLens takes half a minute to import
+@pytest.mark.filterwarnings("ignore")  # of TransformerLens
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_cells_of_a_notebook_print_what_stands_below_them(notebook):
+    if not is_installed(notebook):
+        pytest.skip('the extra "interp" is not installed')
+    names: dict[str, object] = {"__name__": "__main__"}
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    assert len(cells) > 8
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile("".join(cell["source"]), notebook.name, "exec"), names)
+            shown = "".join(line for output in cell["outputs"] for line in output["text"])
+            assert not differ(printed.getvalue(), shown), printed.getvalue()
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)

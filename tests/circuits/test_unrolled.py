@@ -148,10 +148,17 @@ def worst_differences(tmp_path, kinds, names, n_layers=LAYERS, n_problems=N_PROB
     return json.loads(found.stdout.splitlines()[-1])
 
 
+# In float32 the circuit of robust_lifted is itself 3.8e-6 away from that in float64: its scores are
+# differences of squares. Another order of the same sums (ONNX) may differ by as much.
+FLOAT32 = {"robust_lifted": 4e-6}
+
+
 def check_differences(worst, count):
     assert len(worst) == count
     for key, away in worst.items():
-        assert away <= (1e-12 if key.endswith("64") else 1e-6), f"{key}: {away}"
+        _, _, name = key[:-3].partition(" ")
+        limit = 1e-12 if key.endswith("64") else FLOAT32.get(name, 1e-6)
+        assert away <= limit, f"{key}: {away}"
 
 
 # one recipe, one layer and five problems: making a graph takes seconds

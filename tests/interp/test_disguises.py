@@ -118,3 +118,39 @@ def test_transformer_lens():
         points, centers, fwd_hooks=[(name, lambda value, hook: torch.zeros_like(value))]
     )
     assert not torch.equal(changed, found)
+
+
+@pytest.mark.long  # its import takes seconds
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["compiled", "disguised", "circuit"])
+def test_nnsight(kind):
+    """Reads an intermediate, and sets it, in models and in circuits themselves."""
+    nnsight = pytest.importorskip("nnsight")
+    points, centers = problem("lloyd", 0)
+    made = compiled("lloyd")
+    model = made.model() if kind == "compiled" else lf.interp.disguise(made).model
+    given = {}
+    if kind == "circuit":
+        model, given = lf.Circuit(RECIPES["lloyd"], 3, 4), {"n_layers": 1}
+    wanted, wrapped = model(points, centers, **given), nnsight.NNsight(model)
+    with wrapped.trace(points, centers, **given):
+        if kind == "circuit":
+            read = wrapped.layers[0].encoder_cross.attention.output.save()
+        else:
+            read = wrapped.blocks[0].attention.pattern.output.save()
+        found = wrapped.output.save()
+    with wrapped.trace(points, centers, **given):
+        if kind == "circuit":
+            wrapped.layers[0].encoder_cross.attention.output[:] = 1 / 4
+        else:
+            wrapped.blocks[0].attention.result.output[:] = 0
+        changed = wrapped.output.save()
+    if kind == "circuit":
+        assert torch.equal(read, wanted.assignments[0])
+        assert torch.equal(found.centers, wanted.centers)
+        # without an assignment every center is the mean of all points
+        torch.testing.assert_close(changed.centers[1], points.mean(dim=0).expand(4, 3))
+    else:
+        assert read.shape[1:] == (28, 28)
+        assert torch.equal(found[0], wanted[0])
+        assert not torch.equal(changed[0], wanted[0])

@@ -72,7 +72,12 @@ def on_post_build(config: Any) -> None:
     """The explorer as one file."""
     from lloydformer.app.explorer.page_files import build_single_file
 
-    Path(config["site_dir"], EXPLORER).write_text(build_single_file({}), encoding="utf-8")
+    # the page itself has no addresses: it also works as a file, far from the documentation
+    words = "a page on interpretability"
+    link = f'<a href="interpretability.html" target="_top">{words}</a>'
+    page = build_single_file({})
+    assert page.count(words) == 1
+    Path(config["site_dir"], EXPLORER).write_text(page.replace(words, link), encoding="utf-8")
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:

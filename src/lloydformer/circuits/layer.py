@@ -54,7 +54,8 @@ def layer_noise(seed: Seed, layer: int, points: Tensor) -> Noise | None:
         queries_are_points = slot in ("encoder_cross", "affinity")
         n_clusters, n_rows = scores.shape[-2:][::-1] if queries_are_points else scores.shape[-2:]
         rows = torch.arange(n_rows, device=scores.device)
-        draws = torch.stack([gumbel(s, layer, slot, n_clusters, rows) for s in seeds])
+        drawn = {s: gumbel(s, layer, slot, n_clusters, rows) for s in set(seeds)}
+        draws = torch.stack([drawn[s] for s in seeds])
         return (draws.mT if queries_are_points else draws).to(scores.dtype).reshape(scores.shape)
 
     return draw

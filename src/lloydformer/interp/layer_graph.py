@@ -9,7 +9,7 @@ removes one of them from a run.
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 import torch
@@ -58,7 +58,7 @@ _VARIABLES = {
     "next_centers": "the new position of the center, and the code that names it",
 }
 # The matrix of an input, and the hook point behind it.
-_PARTS = {"Q": ("query", "queries"), "K": ("key", "keys"), "V": ("value", "values")}
+PARTS = {"Q": ("query", "queries"), "K": ("key", "keys"), "V": ("value", "values")}
 # Names of the intermediates that hold what a node wrote; those of heads end in "output".
 _OUTPUTS = {
     "points": "encoder_tokens",
@@ -296,10 +296,15 @@ def truth(recipe: AnyRecipe) -> Truth:
         written = recipe.feedforward.subspaces - {POSITION}
         writes["feedforward"] = tuple(s for s in has if s in written)
     found, absent = list[Edge](), list[Edge]()
-    for source, target, via, reads in _candidates(recipe):
-        carried = tuple(s.name for s in writes[source] if s in reads)
-        edge = Edge(source, target, via, carried)
-        (found if carried else absent).append(edge)
+    everything = frozenset(has)
+    for edge in candidate_edges(recipe):
+        if edge.via in PARTS:
+            reads = _reads(recipe.heads[edge.target])[edge.via]
+        else:
+            # the network reads positions; its output does not depend on the other subspaces
+            reads = frozenset({POSITION}) if edge.via == "input" else everything
+        carried = tuple(s.name for s in writes[edge.source] if s in reads)
+        (found if carried else absent).append(replace(edge, subspaces=carried))
     names = [n for n in _VARIABLES if n in writes or n.startswith("next_")]
     nodes = tuple(
         LayerNode(n, _VARIABLES[n], tuple(s.name for s in writes.get(n, has))) for n in names
@@ -307,28 +312,33 @@ def truth(recipe: AnyRecipe) -> Truth:
     return Truth(recipe.name, nodes, tuple(found), tuple(absent))
 
 
-def _candidates(recipe: Recipe) -> Iterator[tuple[str, str, Via, frozenset[Subspace]]]:
-    """Yield all possible edges: source, target, via, and the subspaces that the target reads."""
-    there = {*recipe.heads, "points", "centers", "feedforward"}
-    for target, head in recipe.heads.items():
-        queries, keys = _STREAMS[target]
-        read = _reads(head)
-        for via, stream in (("Q", queries), ("K", keys), ("V", keys)):
-            for source in _SUMMANDS[stream]:
-                # a head does not read what is written after it
-                if source in there and source != target:
-                    yield source, target, cast(Via, via), read[via]
-    everything = frozenset(recipe.tokens.subspaces)
-    if recipe.feedforward is not None:
-        for source in _SUMMANDS["next_centers"]:
-            # the network reads positions; its output does not depend on the other subspaces
-            yield source, "feedforward", "input", frozenset({POSITION})
+def candidate_edges(recipe: Recipe) -> Iterator[Edge]:
+    """Yield all possible edges of a layer, in the truth or not; a slot may have several heads."""
+    slots = recipe.slots
+    network = ("feedforward",) if recipe.feedforward is not None else ()
+
+    def write(stream: str) -> list[str]:
+        """Return the nodes whose sum is this stream."""
+        return [node for name in _SUMMANDS[stream] for node in slots.get(name, (name,))]
+
+    there = {*recipe.heads, "points", "centers"}
+    for slot, heads in slots.items():
+        queries, keys = _STREAMS[slot]
+        for target in heads:
+            for via, stream in (("Q", queries), ("K", keys), ("V", keys)):
+                for source in write(stream):
+                    # a head does not read what is written after it
+                    if source in there and source not in heads:
+                        yield Edge(source, target, cast(Via, via))
+    for target in network:
+        for source in write("next_centers"):
+            yield Edge(source, target, "input")
     for target in ("next_points", "next_centers"):
-        for source in _SUMMANDS[target]:
+        for source in write(target):
             if source in there:
-                yield source, target, "residual", everything
-    if recipe.feedforward is not None:
-        yield "feedforward", "next_centers", "residual", everything
+                yield Edge(source, target, "residual")
+    for source in network:
+        yield Edge(source, "next_centers", "residual")
 
 
 def _reads(head: Head) -> dict[str, frozenset[Subspace]]:
@@ -439,7 +449,7 @@ def edge_patch(
         seen = run[f"{place}decoder_middle"] - removed
         return f"{place}feedforward.hidden", lambda value: network.activate(seen)
     if edge.via != "residual":
-        matrix, where = _PARTS[edge.via]
+        matrix, where = PARTS[edge.via]
         head: Attention = module.get_submodule(edge.target)
         # projections are linear: without the summand, its projection is missing
         apart = head.project(matrix, removed, run.kept.get(f"{place}separation", 0.0))

@@ -15,8 +15,8 @@ from lloydformer import __version__
 
 # Each names a module of this package and the function in it.
 COMMANDS = (
-    *("bench", "check", "demo", "doctor", "explore", "fit", "predict", "recipes", "reproduce"),
-    *("train", "verify"),
+    *("bench", "check", "demo", "doctor", "explore", "fit", "interp", "predict", "recipes"),
+    *("reproduce", "train", "verify"),
 )
 # Raised by typer for a wrong command, option or value. It is click's, or that of a copy of click
 # inside of typer, so it is not imported by name.
