@@ -196,6 +196,7 @@ class Seeding {
             }
         }
         if (current >= 0) finish();
+        found.shrink_to_fit();  // kept until the seed is chosen, for all leaves
         return gain;
     }
 
