@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -119,13 +119,19 @@ def _print_error(message: str) -> int:
     return 2
 
 
-def _format_warning(message: Warning | str, category: type[Warning], *where: Any) -> str:
+def _format_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
     if category is not FutureWarning:
-        return _FORMAT(message, category, *where)
+        return _FORMAT(message, category, filename, lineno, line)
     # Each message once: jobs that record warnings make Python forget those that it has shown.
-    line = "" if str(message) in _SHOWN else f"lloydformer: {message}\n"
+    said = "" if str(message) in _SHOWN else f"lloydformer: {message}\n"
     _SHOWN.add(str(message))
-    return line
+    return said
 
 
 def _describe(error: OSError) -> str:
