@@ -110,7 +110,11 @@ def effort(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
             heard: list[object] = []
             model = lf.KMeans(k, n_init=n_init, random_state=seed, callback=heard.append).fit(X)
             found.setdefault(f"k-means++ {n_init}", []).append([model.inertia_, len(heard)])
-        history = lf.RelocatingKMeans(k, random_state=seed, rest=2).fit(X).objective_history_
+        history = (
+            lf.RelocatingKMeans(k, random_state=seed, search_options={"n_iter_between": 2})
+            .fit(X)
+            .objective_history_
+        )
         found.setdefault("history", []).append([float(v) for v in history])
     return found
 
@@ -135,7 +139,9 @@ def _on_task(points: np.ndarray, start: np.ndarray, seed: int) -> dict[str, floa
     best = KMeans(k, n_init=20, random_state=seed).fit(points).inertia_
     how = {"max_iter": depth, "tol": 0.0, "random_state": seed}
     models = {
-        "ours": lf.RelocatingKMeans(k, init=start, n_moved=3, rest=0, **how),
+        "ours": lf.RelocatingKMeans(
+            k, init=start, search_options={"n_moved": 3, "n_iter_between": 0}, **how
+        ),
         "Lloyd": lf.KMeans(k, init=start, **how),
         "k-means++ 1": lf.KMeans(k, **how),
     }
