@@ -11,6 +11,7 @@ from lloydformer.paper.attention_heads import (
     head_matrices,
 )
 from lloydformer.paper.lrn_weights import dominances, dominant_heads, read_matrix, similarity
+from lloydformer.paper.training_runs import PRINTED, load_layers
 from lloydformer.paper.verdict import Answer, Kind
 from lloydformer.plots.palette import SIGNED_WORDS
 
@@ -75,7 +76,7 @@ def test_claims_can_fail_with_several_layers_and_are_undecided_with_one(
 
 
 def test_other_layers_are_those_of_the_package_and_new_ones(result):
-    last = ARTEFACT.verdicts(result)[-1]
+    last = ARTEFACT.verdicts(result)[-2]
     assert (last.kind, last.answer) == (Kind.BEYOND, None)
     assert result["shipped"]["d32-k10"] == dominances(result["rows"])
     counted = [
@@ -87,7 +88,18 @@ def test_other_layers_are_those_of_the_package_and_new_ones(result):
     other = deepcopy(result["rows"])
     other["QtK_2"]["dominance"] = 1.0
     result["others"] = [other]
-    assert ARTEFACT.verdicts(result)[-1].here.endswith("; of those trained anew 1 of 2")
+    assert ARTEFACT.verdicts(result)[-2].here.endswith("; of those trained again 1 of 2")
+
+
+def test_the_model_of_the_text_is_looked_at_as_well(result):
+    last = ARTEFACT.verdicts(result)[-1]
+    assert last.here.startswith("yes, in 1 of 1 layers: dominance ")
+    (found,) = load_layers(Scope(), PRINTED)
+    assert found.settings == PRINTED.settings
+    by_seed = found.card["trained"]["relative_objective_by_seed"]
+    assert min(by_seed, key=by_seed.get) == str(found.run.seed)
+    result["printed"][0]["QtK_1"]["dominance"] = 1.0
+    assert ARTEFACT.verdicts(result)[-1].here.startswith("no: dominance 1.0, ")
 
 
 def test_tables_and_pictures(result):

@@ -16,7 +16,7 @@ from lloydformer.paper.attention_heads import (
     head_matrices,
     parse_matrix,
 )
-from lloydformer.paper.training_runs import load_layers, training_pieces
+from lloydformer.paper.training_runs import PRINTED, PROPOSED, load_layers, training_pieces
 from lloydformer.paper.verdict import Verdict, beyond, claim, judge
 from lloydformer.plots.heatmaps import weights
 from lloydformer.plots.palette import INK, SIGNED_WORDS
@@ -38,7 +38,8 @@ CAPTION = (
 
 def pieces(scope: Scope) -> Mapping[str, Piece]:
     """Return one piece; a full scope trains first."""
-    return training_pieces(scope) | {"weights": partial(measure, scope)}
+    groups = {"training": PROPOSED, "training-printed": PRINTED}
+    return training_pieces(scope, groups) | {"weights": partial(measure, scope)}
 
 
 def measure(scope: Scope) -> Record:
@@ -50,6 +51,7 @@ def measure(scope: Scope) -> Record:
         "thm": {h: {name: format_matrix(thm[h][name]) for name in MATRICES} for h in HEADS},
         # without Q^T K, which `read_matrix` computes, to keep the file small
         "lrn": {h: {name: format_matrix(lrn[h][name]) for name in "QKV"} for h in HEADS},
+        "printed": [_compare(layer) for layer in load_layers(scope, PRINTED)],
         "n_features": layers[0].settings.n_features,
         # of every layer in the package, which differ in d and k
         "shipped": {name: dominances(_compare(load(name))) for name in available_layers()},
@@ -153,7 +155,23 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             "have no effect and keep their initial values.",
         ),
         judge_other_layers(result),
+        describe_printed(result),
     ]
+
+
+def describe_printed(result: Record) -> Verdict:
+    """Return points (i) to (iii) of the text for the model that it prints."""
+    layers = result["printed"]
+    same = sum(dominant_heads(dominances(rows)) == [1, 2, 4] for rows in layers)
+    words = ", ".join(f"{dominance:.1f}" for dominance in dominances(layers[0]))
+    cosines = ", ".join(f"{layers[0][f'V_{head}']['cosine']:+.2f}" for head in range(1, 5))
+    return beyond(
+        "lrn-weights.printed",
+        f"yes, in {same} of {len(layers)} layers: dominance {words}; cosines of V_1 to V_4 "
+        f"{cosines}"
+        if same
+        else f"no: dominance {words}",
+    )
 
 
 def judge_other_layers(result: Record) -> Verdict:
@@ -164,7 +182,7 @@ def judge_other_layers(result: Record) -> Verdict:
     if result["others"]:
         rows = [result["rows"], *result["others"]]
         again = sum(dominant_heads(dominances(one)) == [1, 2, 4] for one in rows)
-        here += f"; of those trained anew {again} of {len(rows)}"
+        here += f"; of those trained again {again} of {len(rows)}"
     rest = [
         f"{name} {', '.join(map(str, heads)) or 'none'}"
         for name, heads in alike.items()

@@ -68,7 +68,12 @@ class TrainingGroup:
 # model of the text.
 PROPOSED, ABLATION = TrainingGroup(32, 10), TrainingGroup(32, 10, codes=None)
 PRINTED = TrainingGroup(32, 10, as_in_paper=True)
-_ABLATION_WEIGHTS = Path(__file__).parent / "weights" / "d32-k10-ablation.json"
+# Where a quick run finds a layer of each.
+_WEIGHTS: dict[TrainingGroup, str | Path] = {
+    PROPOSED: "d32-k10",
+    ABLATION: Path(__file__).parent / "weights" / "d32-k10-ablation.json",
+    PRINTED: Path(__file__).parent / "weights" / "d32-k10-printed.json",
+}
 # Number of newly trained layers over which the full protocol averages, chosen by hand: the authors
 # take the median of ten, but every layer is applied to all tasks of every label.
 N_LAYERS = 3
@@ -79,7 +84,7 @@ def load_layers(
 ) -> list[Pretrained]:
     """Return the layer in the package; for a full scope, the first trials of a new training."""
     if not scope.full:
-        return [load("d32-k10" if group == PROPOSED else _ABLATION_WEIGHTS)]
+        return [load(_WEIGHTS[group])]
     # All ten trials, as fig:tr-cvg-vary has them: both then share one training on disk.
     trained = train_group(group, scope, TRIALS)
     return [
@@ -108,7 +113,10 @@ def train_layers(scope: Scope, group: TrainingGroup = PROPOSED) -> Record:
 
 
 def load_printed_layers(scope: Scope) -> list[Pretrained]:
-    """Return new layers of the model that the text prints; none unless the scope is full."""
+    """Return new layers of the model that the text prints; none unless the scope is full.
+
+    For labels that take many steps of it: a quick run, which is to take minutes, leaves it out.
+    """
     return load_layers(scope, PRINTED) if scope.full else []
 
 
