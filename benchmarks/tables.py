@@ -428,7 +428,7 @@ def describe_printed(result: dict[str, Any]) -> str:
         f"the text is not below Lloyd's algorithm for {' and '.join(above)}; the table has this "
         "for Cauchy alone. So the numbers of the paper are those of the runs. On normal mixtures "
         f"the model of the text ends lower ({printed['normal']:.3f} against "
-        f"{rows['normal']['transformer']:.3f}), also if it is trained on tasks of random weights "
+        f"{rows['normal']['transformer']:.3f}), even if it is trained on tasks of random weights "
         f"and scales ({min(random):.3f} to {max(random):.3f}, on 320 other tasks of equal ones).\n"
     )
 
