@@ -10,7 +10,7 @@ import lloydformer as lf
 from lloydformer.circuits.activations import Gumbel
 from lloydformer.circuits.feedforward import Perceptron
 from lloydformer.circuits.norms import LayerNorm, RMSNorm
-from lloydformer.learning import Run, Settings, Tasks, load, train
+from lloydformer.learning import Run, Settings, Tasks, load_pretrained, train
 from lloydformer.learning.export import compare_runs, export_runs
 from lloydformer.learning.stacked_layer import CircuitLayer, StackedLayer
 from lloydformer.learning.trainer import Trainer
@@ -120,7 +120,7 @@ def test_the_constructed_start_of_the_text_is_nearly_a_lloyd_step():
 def test_trained_recipes_are_saved_with_their_parts(tmp_path):
     trained = train(SETTINGS, recipe=RECIPES["networks"], device="cpu")
     (card,) = export_runs(tmp_path, trained, compare_runs(trained, n_tasks=4, n_steps=2))
-    found = load(card)
+    found = load_pretrained(card)
     assert found.settings == trained.settings
     assert torch.equal(found.weights, trained.weights)
 

@@ -9,7 +9,15 @@ from stopped_training import train_until
 
 import lloydformer as lf
 from lloydformer.circuits.gradients import NoGradientWarning
-from lloydformer.learning import LearnedKMeans, Run, Settings, Tasks, initial_weights, load, train
+from lloydformer.learning import (
+    LearnedKMeans,
+    Run,
+    Settings,
+    Tasks,
+    initial_weights,
+    load_pretrained,
+    train,
+)
 from lloydformer.learning.export import compare_runs, export_runs
 from lloydformer.learning.lloyd import lloyd_step
 from lloydformer.learning.trainer import Trainer
@@ -151,7 +159,7 @@ def test_trained_weights_are_saved_with_their_recipe(recipe, tmp_path, rng):
     trained = train(settings, recipe=recipe, start="constructed", device="cpu")
     (card,) = export_runs(tmp_path, trained, compare_runs(trained, n_tasks=4, n_steps=2))
     assert json.loads(card.read_text())["log"]["rows"][0][0] == 0
-    found = load(card)
+    found = load_pretrained(card)
     assert found.settings == trained.settings
     assert torch.equal(found.weights, trained.weights)
     points = torch.tensor(rng.uniform(size=(40, 2)), dtype=torch.float32)

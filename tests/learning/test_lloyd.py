@@ -7,7 +7,7 @@ import torch
 from cuda_on_cpu import lloyd_paths_on_cpu, need_compiler, need_gpu
 
 from lloydformer.engines.cuda.batch import run_lloyd_paths
-from lloydformer.learning import Run, Settings, Tasks, load
+from lloydformer.learning import Run, Settings, Tasks, load_pretrained
 from lloydformer.learning.evaluation import compare_on, draw_unseen
 from lloydformer.learning.lloyd import has_kernel, lloyd_path, lloyd_step
 from lloydformer.learning.objective import smoothed_objective
@@ -61,7 +61,7 @@ def test_runs_may_share_their_points():
 
 def log_objectives():
     """What training and the paper's tables take from Lloyd's algorithm, on small tasks."""
-    layer, batch = load("d4-k6"), with_empty(draw_unseen(SMALL, n_tasks=4))
+    layer, batch = load_pretrained("d4-k6"), with_empty(draw_unseen(SMALL, n_tasks=4))
     found = compare_on(batch, layer.layer, layer.weights, n_steps=5)
     trainer = Trainer(Settings(SMALL, n_unrolled=2, n_validation=3), RUNS, "cpu")
     return {

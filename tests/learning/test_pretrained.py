@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import lloydformer as lf
-from lloydformer.learning import available, compare, load
+from lloydformer.learning import available, compare, load_pretrained
 from lloydformer.learning.export import TEST_SEED, card_names, compare_runs, export_runs
 from lloydformer.learning.families import FAMILIES
 
@@ -22,7 +22,7 @@ def test_what_is_shipped():
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_cards_hold_the_papers_protocol_and_the_log(name):
-    found = load(name)
+    found = load_pretrained(name)
     assert found.settings == lf.learning.Settings(
         lf.learning.Tasks(found.settings.n_features, found.settings.n_clusters)
     )
@@ -39,7 +39,7 @@ def test_cards_hold_the_papers_protocol_and_the_log(name):
 @pytest.mark.parametrize("name", ["d4-k6", "d8-k6"])
 def test_weights_score_as_their_card_says(name):
     """On 40 tasks in place of the 320 of the card, with tolerances for so few."""
-    found = load(name)
+    found = load_pretrained(name)
     ours = compare(found.layer, found.weights, found.settings.tasks, n_tasks=40, seed=TEST_SEED)
     logs = found.card["scores"]["mean_log_objective"]
     initial, lloyd, transformer = ours.row()
@@ -58,14 +58,14 @@ def test_the_papers_table_of_families(family):
         "laplace": (6.0447, 5.1014, 4.9505),
         "lognormal": (6.2965, 5.2406, 5.0026),
     }[family]
-    found = load("d32-k10")
+    found = load_pretrained("d32-k10")
     ours = compare(found.layer, found.weights, found.settings.tasks, family).row()
     assert ours == pytest.approx(paper, abs=0.05)
     assert (ours[2] < ours[1]) == (paper[2] < paper[1])
 
 
 def test_the_circuit_gives_the_same_centers():
-    found = load("d4-k6")
+    found = load_pretrained("d4-k6")
     points, centers = found.settings.tasks.draw(("normal",), torch.tensor([4]), torch.tensor(0), 2)
     ours = found.layer(found.weights, points, centers)[0]
     trace = found.circuit()(points[0], centers[0], n_layers=1)
@@ -73,7 +73,7 @@ def test_the_circuit_gives_the_same_centers():
 
 
 def test_a_layer_works_for_another_number_of_points():
-    found = load("d4-k6")
+    found = load_pretrained("d4-k6")
     tasks = lf.learning.Tasks(4, 6, 200)
     _, lloyd, transformer = compare(found.layer, found.weights, tasks, n_tasks=30).row()
     assert transformer < lloyd + 0.1
@@ -89,7 +89,7 @@ def copied(tmp_path):
 
 def test_weights_are_loaded_by_path(copied):
     for path in (copied, str(copied.with_suffix(".safetensors"))):
-        assert torch.equal(load(path).weights, load("d4-k6").weights)
+        assert torch.equal(load_pretrained(path).weights, load_pretrained("d4-k6").weights)
 
 
 def edited(card, **change):
@@ -117,7 +117,7 @@ def test_damaged_weights_are_refused(copied, damage):
     path = copied.with_suffix(f".{suffix}")
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(ValueError, match="mine"):
-        load(copied)
+        load_pretrained(copied)
 
 
 def test_weights_of_another_shape_are_refused(copied):
@@ -125,20 +125,20 @@ def test_weights_of_another_shape_are_refused(copied):
     card["settings"]["tasks"]["n_clusters"] = 7
     copied.write_text(json.dumps(card))
     with pytest.raises(ValueError, match="its weights are not those of its settings"):
-        load(copied)
+        load_pretrained(copied)
 
 
 def test_missing_files_are_named(copied):
     copied.with_suffix(".safetensors").unlink()
     with pytest.raises(ValueError, match=r"mine\.safetensors: there is no such file"):
-        load(copied)
+        load_pretrained(copied)
     with pytest.raises(ValueError, match=r"no\.json: there is no such file"):
-        load(copied.with_name("no.json"))
+        load_pretrained(copied.with_name("no.json"))
 
 
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"found 'd3-k3'; there are d4-k6, .*d32-k25"):
-        load("d3-k3")
+        load_pretrained("d3-k3")
 
 
 def test_trained_weights_are_exported_and_loaded(settings, runs, tmp_path):
@@ -146,7 +146,7 @@ def test_trained_weights_are_exported_and_loaded(settings, runs, tmp_path):
     assert len(set(card_names(trained))) == len(runs)
     cards = export_runs(tmp_path, trained, compare_runs(trained, n_tasks=4, n_steps=2))
     for number, card in enumerate(cards):
-        again = load(card)
+        again = load_pretrained(card)
         assert again.run == runs[number]
         assert torch.equal(again.weights[0], trained.weights[number])
     shutil.rmtree(tmp_path)

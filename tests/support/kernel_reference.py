@@ -11,7 +11,9 @@ import numpy as np
 import torch
 from kernel_distances import Distances, U, by_label, close
 from kernel_problems import Problem
+from scipy.special import logsumexp
 
+from lloydformer.circuits.mixture import MixtureKind
 from lloydformer.numerics.noise import gumbel, row_uniform
 from lloydformer.plans.assign import (
     Farthest,
@@ -23,6 +25,7 @@ from lloydformer.plans.assign import (
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
 from lloydformer.plans.minibatch import MinibatchSums
+from lloydformer.plans.mixture import Components, MixtureLabels, MixtureRows, MixtureSums
 from lloydformer.plans.relocating import ClusterErrors, Halves, NoiseDraws, Relocation, TwoNearest
 from lloydformer.plans.robust import (
     HighestScores,
@@ -59,6 +62,7 @@ class Checks:
         self.nearest_costs(), self.attention(), self.trimmed(), self.robust()
         self.seeding(), self.seeds(), self.iterations(), self.relocation(), self.splits()
         self.draws(), self.closest(), self.oversample(), self.minibatch(), self.farthest()
+        self.mixtures()
 
     def moments(self) -> None:
         x, there = self.given.rows, self.w > 0
@@ -455,6 +459,47 @@ class Checks:
             close(both, by_label(counted, places, count), 0, "halves: points")
             expected = by_label(counted * (gap < 0), places, count)
             close(n_near[:, draw], expected, unsure.sum(), "halves: near points")
+
+    def mixtures(self) -> None:
+        """Scores, responsibilities and sums of round components about the centers."""
+        centers, d, k = self.given.centers, self.given.d, self.k
+        away = Distances(self.given, centers)
+        variance = float((self.given.rows**2).mean()) or 1.0
+        joint = -away.squares / (2 * variance) - math.log(k)
+        joint -= d / 2 * math.log(2 * math.pi * variance)
+        likelihoods = logsumexp(joint, axis=1)
+        shares = np.exp(joint - likelihoods[:, None])
+        # of a score: products of rows and means lose more than differences
+        off = (away.expanded + away.by_differences).max(axis=1) / variance
+        off += 64 * self.given.eps * (d + np.abs(joint).max(axis=1))
+        for covariance in ("full", "diag", "spherical") if d <= 40 else ("diag", "spherical"):
+            kind = MixtureKind(covariance)
+            given = Components.around(kind, centers.double(), variance)
+            masses, sums, squares, likelihood = self.session.fold(MixtureSums(given))
+            error = self.mass_error + float(self.w @ off)
+            size = np.abs(likelihoods) + 1
+            close(likelihood, self.w @ likelihoods, error + self.n * U * self.w @ size, "mixture")
+            # responsibilities that a float cannot hold beside others count as none
+            error = self.w @ np.expm1(np.minimum(2 * off, 1.0))
+            error += self.mass_error + 2e-8 * self.w.sum()
+            owned = self.w[:, None] * shares
+            close(masses, owned.sum(axis=0), error, "mixture: masses")
+            reach = math.sqrt(float(away.squares.max()))
+            expected = owned.T @ self.given.rows - owned.sum(axis=0)[:, None] * away.centers
+            lost = self.sums_error + float(self.w @ self.given.error)
+            close(sums, expected, 2 * error * reach + lost, "mixture: sums")
+            if covariance == "spherical":
+                error = 2 * error * reach**2 + lost * reach
+                close(squares, (owned * away.squares).sum(axis=0), error, "mixture: squares")
+            (again,) = self.session.fold(MixtureLabels(given))
+            close(
+                again, likelihood, 64 * self.n * U * abs(float(likelihood)) + U, "mixture: labels"
+            )
+            labels, rows = self.column("labels"), np.arange(self.n)
+            assert (joint[rows, labels] + 2 * off >= joint.max(axis=1)).all(), "not the best label"
+            found = self.session.run(MixtureRows(given, "likelihoods"))
+            if found is not None:
+                close(found, likelihoods, off + 64 * self.given.eps * size, "mixture: rows")
 
     def draws(self) -> None:
         """The row of each center has the largest score plus noise, but for rounding."""

@@ -12,7 +12,7 @@ import lloydformer as lf
 from lloydformer.app.jobs.fit.settings import PredictSettings
 from lloydformer.app.jobs.predict import label_rows
 from lloydformer.circuits.serialise import deserialise
-from lloydformer.learning import Run, Settings, Tasks, load, train
+from lloydformer.learning import Run, Settings, Tasks, load_pretrained, train
 
 FOLDER = Path(__file__).parent / "outputs_0_1"
 SETTINGS = Settings(
@@ -33,7 +33,7 @@ def test_a_fit_predicts_its_labels(tmp_path):
 def test_a_training_goes_on_to_the_same_weights(tmp_path):
     shutil.copytree(FOLDER / "half", tmp_path / "half")
     trained = train(SETTINGS, [Run(5)], device="cpu", folder=tmp_path / "half", resume=True)
-    found = load(FOLDER / "complete" / "d2-k3.json")
+    found = load_pretrained(FOLDER / "complete" / "d2-k3.json")
     assert torch.allclose(trained.weights, found.weights, rtol=1e-5, atol=1e-6)
     assert (found.settings, found.run) == (SETTINGS, Run(5))
 

@@ -19,7 +19,7 @@ EXTRAS = {
     "dask": ("dask", "distributed"),
     "gpu": ("triton",),
     "onnx": ("onnx", "onnxruntime", "onnxscript"),
-    "interp": ("transformer-lens",),
+    "interp": ("transformer-lens", "nnsight"),
 }
 # Extras for work of a special kind, and the words for those that are not installed.
 SPECIAL = {

@@ -17,6 +17,7 @@ GROUPS: dict[str, tuple[Statement, ...]] = {
     "definitions": statements.DEFINITIONS,
     "lemmas": statements.LEMMAS,
     "remarks": statements.REMARKS,
+    "mixtures": statements.MIXTURES,
     "errata": ERRATA,
 }
 

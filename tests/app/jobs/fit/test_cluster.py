@@ -297,7 +297,7 @@ def test_a_checkpoint_is_of_one_number_of_clusters(command, here):
         "fit", "data", "-k", "3", "--checkpoint", "x", "--algorithm", "medoids"
     )
     assert status == 2
-    assert "--checkpoint: there is none for algorithm=" in err
+    assert "--checkpoint: there is none for method=" in err
     assert "; leave it out" in err
 
 
