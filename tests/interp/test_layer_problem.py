@@ -44,17 +44,18 @@ def test_one_edge_is_that_of_ablate_edge(name):
     """`edge_patch` takes the difference from one edge, without strengths and live values."""
     problem = make(name, 1.0, n_pairs=1)
     circuit, layer = problem.circuit, problem.layer
-    inputs = [rows[0] for rows in problem._clean]
+    inputs = lf.interp.resampled_pairs(recipe_at(name, 1.0), 1, seed=4)[0].clean
+    ends = {node: f"layers.{layer}.{place}" for node, place in problem._state.items()}
     for number, edge in enumerate(problem.edges):
         if edge.target == "next_points":  # `edge_patch` acts in the layer after it
             continue
-        names = (*edge_names(circuit, edge, layer), *problem._state.values())
+        names = (*edge_names(circuit, edge, layer), *ends.values())
         run = circuit(*inputs, layer + 1, names_filter=names, seed=0)
         other = problem._other[edge.source][0]
         with circuit.patch(*edge_patch(circuit, edge, layer, run, run[names[0]] - other)):
             cut = circuit(*inputs, layer + 1, names_filter=names, seed=0)
         wanted = []
-        for node, place in problem._state.items():
+        for node, place in ends.items():
             clean, corrupted = (end[0] for end in problem._ends[node])
             way = clean - corrupted
             wanted.append(((cut[place] - corrupted) * way).sum() / way.square().sum())
