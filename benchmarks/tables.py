@@ -8,13 +8,16 @@ from statistics import fmean, geometric_mean
 from typing import Any
 
 from lloydformer.app.jobs.bench.result import format_seconds, load_result, write_output
+from lloydformer.app.jobs.interp import load_scores, write_scores
 from lloydformer.data.storage.atomic_files import atomic_write_text
+from lloydformer.interp.benchmark import mean_areas
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
 README = HERE.parent / "README.md"
 CHOOSE_K = HERE.parent / "docs" / "choose-k.md"
 MIXTURES = HERE.parent / "docs" / "mixtures.md"
+INTERP = HERE.parent / "docs" / "interpretability.md"
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
 # The packages that README compares, by their names in the results, and what their own documentation
@@ -196,11 +199,37 @@ def table_of_mixtures(result: dict[str, Any]) -> str:
     return _join(table)
 
 
+def table_of_areas(result: dict[str, Any]) -> str:
+    """Return the mean areas of methods that find circuits, by form and temperature."""
+    methods = result["methods"]
+    table = [["circuits", "inverse temperature", *methods], ["---"] * (len(methods) + 2)]
+    for form, gamma, areas in mean_areas([*result["rows"].values()]):
+        last = "their own" if form == "trained" else "the limit"
+        level = last if gamma is None else f"{gamma:g}"
+        table.append([form, level, *(f"{areas[method]:.2f}" for method in methods)])
+    return _join(table)
+
+
+def table_of_hard_circuits(result: dict[str, Any]) -> str:
+    """Return the areas of every recipe in the limit, plain / disguised."""
+    methods, rows = result["methods"], result["rows"].values()
+    table = [["recipe", "edges", *methods], ["---"] * (len(methods) + 2)]
+    hard = [row for row in rows if row["inverse_temperature"] is None and row["form"] != "trained"]
+    for name in dict.fromkeys(row["name"] for row in hard):
+        own = [row for row in hard if row["name"] == name]
+        edges = " / ".join(f"{row['n_in_circuit']} of {row['n_edges']}" for row in own)
+        areas = (" / ".join(f"{row['area'][method]:.2f}" for row in own) for method in methods)
+        table.append([f"`{name}`", edges, *areas])
+    return _join(table)
+
+
 # How a table is made, if it is not one of times, and the result that it is made of.
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "choose_k": ("choose_k", table_of_ways),
     "choose_k_kinds": ("choose_k", table_of_kinds),
     "mixtures_time": ("mixtures_time", table_of_mixtures),
+    "interp": ("interp", table_of_areas),
+    "interp_hard": ("interp", table_of_hard_circuits),
 }
 
 
@@ -225,8 +254,10 @@ def fill_tables(page: str, results: Path) -> str:
 
 
 if __name__ == "__main__":
-    for path in (README, PAGE, CHOOSE_K, MIXTURES):
+    for path in (README, PAGE, CHOOSE_K, MIXTURES, INTERP):
         atomic_write_text(path, fill_tables(path.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
         write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")
+    scores = load_scores(HERE / "results" / "interp.json")
+    write_scores(scores, PAGE.parent / "pictures" / "interp.svg")

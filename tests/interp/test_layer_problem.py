@@ -39,6 +39,35 @@ def test_the_truth_is_found_by_intervention(name, gamma):
     assert row["found"]["activation patching"] == 1.0
 
 
+TRIMMED, ROBUST, MEDOIDS = lf.recipes.trimmed(), lf.recipes.robust(0.5), lf.recipes.medoids()
+VARIANTS = [
+    lf.recipes.lloyd("average"),
+    lf.recipes.lloyd_dot("average"),
+    lf.recipes.spherical("layer"),
+    lf.recipes.robust(0.5, "softmax"),
+    lf.recipes.trimmed(inverse_temperature=0.5),
+    *map(lf.recipes.with_dot_products, (TRIMMED, ROBUST, MEDOIDS)),
+    *map(lf.recipes.on_sphere, (lf.recipes.soft(3.0), TRIMMED, ROBUST, MEDOIDS)),
+    lf.recipes.straight_through(lf.recipes.lloyd(), 1.0),
+]
+
+
+@pytest.mark.parametrize("recipe", VARIANTS, ids=lambda recipe: recipe.name)
+def test_the_truth_about_variants_is_found_by_intervention(recipe):
+    pairs = lf.interp.resampled_pairs(recipe, 4)
+    circuit = lf.Circuit(recipe, pairs[0].clean[0].shape[1], 3)
+    problem, inside = lf.interp.LayerProblem(circuit, pairs), lf.interp.truth(recipe).edges
+    scores = lf.interp.score_edges(problem, "activation patching")
+    names = [str(edge) for edge, score in zip(problem.edges, scores, strict=True) if score > 0]
+    assert names == [str(edge) for edge in problem.edges if str(edge) in set(map(str, inside))]
+
+
+def test_every_recipe_has_a_truth_or_is_refused():
+    refused = {"relocating", "medoids_swap", "symmetric", "learned"}
+    assert {*benchmark.RECIPES} | refused == {*lf.recipes.MAKERS}
+    assert not {*benchmark.RECIPES} & refused
+
+
 @pytest.mark.parametrize("name", ["lloyd", "spherical", "soft_dot", "robust", "robust_lifted"])
 def test_one_edge_is_that_of_ablate_edge(name):
     """`edge_patch` takes the difference from one edge, without strengths and live values."""

@@ -20,13 +20,14 @@ ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
 CHOOSING = (ROOT / "docs" / "choose-k.md").read_text(encoding="utf-8")
 MIXTURES = (ROOT / "docs" / "mixtures.md").read_text(encoding="utf-8")
+CIRCUITS = (ROOT / "docs" / "interpretability.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
 SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
 fill_tables, markdown_table = SCRIPT["fill_tables"], SCRIPT["markdown_table"]
 
 
 def test_every_table_of_a_page_is_the_one_of_its_result():
-    for page in (PAGE, CHOOSING, MIXTURES):
+    for page in (PAGE, CHOOSING, MIXTURES, CIRCUITS):
         assert fill_tables(page, RESULTS) == page, "run: python benchmarks/tables.py"
 
 
