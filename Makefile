@@ -6,7 +6,7 @@ PIP    := PIP_BUILD_CONSTRAINT=$(CURDIR)/build-constraints.txt $(BIN)/python -m 
 # Bytecode is kept: both workers and every process that a test starts import the whole package.
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
-.PHONY: demo docs test test-all chaos lint types check dist instructions clean
+.PHONY: demo docs test test-all chaos lint types check dist instructions results clean
 
 demo: $(VENV)/plots.installed
 	$(BIN)/lloydformer demo --output build/demo.html --force
@@ -40,6 +40,9 @@ dist: $(VENV)/test.installed # source distribution and wheel, in dist/
 
 instructions: # of each native fold for a point; needs valgrind
 	$(PYTHON) benchmarks/native/driver.py instructions
+
+results: $(VENV)/test.installed # lists records of measurements that are stale, and makes them again: hours; resumes
+	$(BIN)/python benchmarks/records.py --run
 
 clean:
 	rm -rf $(VENV) build dist

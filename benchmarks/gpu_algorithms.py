@@ -319,16 +319,15 @@ TABLES = {
 _PLACE = re.compile(r"(<!-- gpu: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def write_page(result: dict[str, Any]) -> None:
-    """Write the tables of docs/gpu.md."""
-    page = Path(__file__).parents[1] / "docs" / "gpu.md"
+def fill_page(page: str, result: dict[str, Any]) -> str:
+    """Return docs/gpu.md with its tables."""
 
     def write_table(place: re.Match[str]) -> str:
         head, *rows = TABLES[place[2]](result[place[2]])
         lines = [head, ["---"] * len(head), *rows]
         return place[1] + "".join(f"| {' | '.join(line)} |\n" for line in lines) + place[4]
 
-    atomic_write_text(page, _PLACE.sub(write_table, page.read_text(encoding="utf-8")))
+    return _PLACE.sub(write_table, page)
 
 
 def main() -> None:
@@ -338,7 +337,8 @@ def main() -> None:
     asked = parser.parse_args()
     result = json.loads(asked.output.read_text()) if asked.output.exists() else {}
     if asked.parts == ["page"]:
-        write_page(result)
+        path = Path(__file__).parents[1] / "docs" / "gpu.md"
+        atomic_write_text(path, fill_page(path.read_text(encoding="utf-8"), result))
         return
     warnings.filterwarnings("ignore")
     for part in asked.parts:

@@ -170,10 +170,14 @@ PARTS = {
 }
 
 
+def fill_page(page: str, result: Result) -> str:
+    """Return the page with its tables."""
+    return _PLACE.sub(lambda m: m[1] + PARTS[m[2]](result) + m[4], page)
+
+
 def main() -> None:
     result = json.loads((HERE / "results" / "medoids.json").read_text())
-    text = _PLACE.sub(lambda m: m[1] + PARTS[m[2]](result) + m[4], PAGE.read_text())
-    atomic_write_text(PAGE, text)
+    atomic_write_text(PAGE, fill_page(PAGE.read_text(encoding="utf-8"), result))
 
 
 if __name__ == "__main__":

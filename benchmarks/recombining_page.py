@@ -251,11 +251,14 @@ WRITERS: dict[str, Callable[[Result], str]] = {
 }
 
 
+def fill_page(page: str, result: Result) -> str:
+    """Return the page with its tables."""
+    return _PLACE.sub(lambda m: m[1] + WRITERS[m[2]](result) + m[4], page)
+
+
 def main() -> None:
     result = json.loads((RESULTS / "recombining.json").read_text())
-    text = PAGE.read_text(encoding="utf-8")
-    text = _PLACE.sub(lambda m: m[1] + WRITERS[m[2]](result) + m[4], text)
-    atomic_write_text(PAGE, text)
+    atomic_write_text(PAGE, fill_page(PAGE.read_text(encoding="utf-8"), result))
 
 
 if __name__ == "__main__":

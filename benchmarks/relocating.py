@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from bkmeans import BKMeans
 from provenance import RESULTS, provenance
 from relocating_variants import VARIANTS
 from sklearn.cluster import KMeans
@@ -43,10 +42,19 @@ OPENML = (
     "pc3",
 )
 Contender = Callable[[int, int], Any]
+
+
+def make_breathing(k: int, seed: int) -> Any:
+    """Breathing k-means; imported here, as pages are written without it."""
+    from bkmeans import BKMeans
+
+    return BKMeans(n_clusters=k, random_state=seed)
+
+
 CONTENDERS: dict[str, Contender] = {
     "ours": lambda k, seed: lf.RelocatingKMeans(k, random_state=seed),
     "ours, patience 2": lambda k, seed: lf.RelocatingKMeans(k, patience=2, random_state=seed),
-    "breathing": lambda k, seed: BKMeans(n_clusters=k, random_state=seed),
+    "breathing": make_breathing,
     "k-means++ 10": lambda k, seed: KMeans(k, n_init=10, random_state=seed),
     "k-means++ 1": lambda k, seed: KMeans(k, n_init=1, random_state=seed),
     "random 1": lambda k, seed: KMeans(k, init="random", n_init=1, random_state=seed),
@@ -102,7 +110,11 @@ def effort(X: np.ndarray, k: int, seeds: int) -> dict[str, list[list[float]]]:
             heard: list[object] = []
             model = lf.KMeans(k, n_init=n_init, random_state=seed, callback=heard.append).fit(X)
             found.setdefault(f"k-means++ {n_init}", []).append([model.inertia_, len(heard)])
-        history = lf.RelocatingKMeans(k, random_state=seed, rest=2).fit(X).objective_history_
+        history = (
+            lf.RelocatingKMeans(k, random_state=seed, search_options={"n_iter_between": 2})
+            .fit(X)
+            .objective_history_
+        )
         found.setdefault("history", []).append([float(v) for v in history])
     return found
 
@@ -127,7 +139,9 @@ def _on_task(points: np.ndarray, start: np.ndarray, seed: int) -> dict[str, floa
     best = KMeans(k, n_init=20, random_state=seed).fit(points).inertia_
     how = {"max_iter": depth, "tol": 0.0, "random_state": seed}
     models = {
-        "ours": lf.RelocatingKMeans(k, init=start, n_moved=3, rest=0, **how),
+        "ours": lf.RelocatingKMeans(
+            k, init=start, search_options={"n_moved": 3, "n_iter_between": 0}, **how
+        ),
         "Lloyd": lf.KMeans(k, init=start, **how),
         "k-means++ 1": lf.KMeans(k, **how),
     }

@@ -213,13 +213,15 @@ FILLED: dict[str, Callable[[Result], str]] = {
 }
 
 
+def fill_page(page: str, result: Result) -> str:
+    """Return the page with its tables; pictures are drawn."""
+    return _PLACE.sub(lambda m: m[1] + "\n" + FILLED[m[2]](result) + "\n" + m[4], page)
+
+
 def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results" / "relocating.json"
     result = json.loads(path.read_text(encoding="utf-8"))
-    page = PAGE.read_text(encoding="utf-8")
-    atomic_write_text(
-        PAGE, _PLACE.sub(lambda m: m[1] + "\n" + FILLED[m[2]](result) + "\n" + m[4], page)
-    )
+    atomic_write_text(PAGE, fill_page(PAGE.read_text(encoding="utf-8"), result))
 
 
 if __name__ == "__main__":

@@ -65,12 +65,24 @@ VARIANTS: dict[str, Make] = {
     "as it is": lambda k, seed: lf.RelocatingKMeans(k, random_state=seed),
     "no Gumbel": lambda k, seed: Silent(k, engine="chunked", patience=1, random_state=seed),
     "no look-ahead": lambda k, seed: Hasty(k, engine="chunked", random_state=seed),
-    "1 draw": lambda k, seed: lf.RelocatingKMeans(k, n_draws=1, random_state=seed),
-    "8 draws": lambda k, seed: lf.RelocatingKMeans(k, n_draws=8, random_state=seed),
-    "1 moved": lambda k, seed: lf.RelocatingKMeans(k, n_moved=1, random_state=seed),
-    "2 moved": lambda k, seed: lf.RelocatingKMeans(k, n_moved=2, random_state=seed),
-    "8 moved": lambda k, seed: lf.RelocatingKMeans(k, n_moved=8, random_state=seed),
-    "rest 2": lambda k, seed: lf.RelocatingKMeans(k, rest=2, random_state=seed),
+    "1 draw": lambda k, seed: lf.RelocatingKMeans(
+        k, search_options={"n_draws": 1}, random_state=seed
+    ),
+    "8 draws": lambda k, seed: lf.RelocatingKMeans(
+        k, search_options={"n_draws": 8}, random_state=seed
+    ),
+    "1 moved": lambda k, seed: lf.RelocatingKMeans(
+        k, search_options={"n_moved": 1}, random_state=seed
+    ),
+    "2 moved": lambda k, seed: lf.RelocatingKMeans(
+        k, search_options={"n_moved": 2}, random_state=seed
+    ),
+    "8 moved": lambda k, seed: lf.RelocatingKMeans(
+        k, search_options={"n_moved": 8}, random_state=seed
+    ),
+    "rest 2": lambda k, seed: lf.RelocatingKMeans(
+        k, search_options={"n_iter_between": 2}, random_state=seed
+    ),
     "patience 2": lambda k, seed: lf.RelocatingKMeans(k, patience=2, random_state=seed),
     "patience 10": lambda k, seed: lf.RelocatingKMeans(k, patience=10, random_state=seed),
     "random start": lambda k, seed: lf.RelocatingKMeans(

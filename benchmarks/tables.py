@@ -1,4 +1,7 @@
-"""Writes tables of README.md and of pages of docs/, and charts, from the results."""
+"""Writes tables and sentences of README.md and docs/*.md, and charts, from the results.
+
+Pages with a script of their own (paper.py, medoids_page.py and so on) are not among them.
+"""
 
 import json
 import re
@@ -6,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, geometric_mean
 from typing import Any
+
+from records import read_register, write_pages
 
 from lloydformer.app.jobs.bench.result import format_seconds, load_result, write_output
 from lloydformer.app.jobs.interp import load_scores, write_scores
@@ -15,9 +20,17 @@ from lloydformer.interp.benchmark import mean_areas
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
 README = HERE.parent / "README.md"
-CHOOSE_K = HERE.parent / "docs" / "choose-k.md"
-MIXTURES = HERE.parent / "docs" / "mixtures.md"
-INTERP = HERE.parent / "docs" / "interpretability.md"
+# The pages that are filled; their marks name TABLES or results of `lloydformer bench`.
+PAGES = (
+    README,
+    *(
+        HERE.parent / "docs" / f"{name}.md"
+        for name in (
+            *("speed", "choose-k", "learning", "soft-clustering", "outliers", "guarantees"),
+            *("large-data", "errata", "mixtures", "interpretability"),
+        )
+    ),
+)
 # Questions whose results are drawn as well.
 CHARTS = ("iteration", "gpu")
 # The packages that README compares, by their names in the results, and what their own documentation
@@ -223,13 +236,271 @@ def table_of_hard_circuits(result: dict[str, Any]) -> str:
     return _join(table)
 
 
-# How a table is made, if it is not one of times, and the result that it is made of.
+def describe_soft(result: dict[str, Any]) -> str:
+    """Return a sentence on the default of SoftKMeans."""
+    own = result["soft"]
+    return (
+        f"On {own['problems']} planted problems (d 2 to 32, k 3 to 12, sizes and widths equal or "
+        f"not), the adjusted Rand index differs from that of `KMeans` by {own['mean']:+.4f} on "
+        f"average, and is at most {-own['least']:.3f} below it (`benchmarks/defaults.py`).\n"
+    )
+
+
+def describe_robust(result: dict[str, Any]) -> str:
+    """Return two items on the defaults of TrimmedKMeans and RobustKMeans."""
+    own, trials = result["robust"], result["trials"]
+    starts = ", ".join(f"`{name}` in {n} of {trials}" for name, n in result["starts"].items())
+    return (
+        "- On four clusters 8 apart, with one row in ten uniform within 60 of the origin, "
+        f"`TrimmedKMeans` found the planted centers with {starts}.\n"
+        f"- On {own['problems']} planted problems with 10 % outliers, the adjusted Rand index of "
+        f"`RobustKMeans` (over the other rows) is {own['mean']:.2f} above that of `KMeans` on "
+        f"average, and at most {-own['least']:.3f} below it (`benchmarks/defaults.py`).\n"
+    )
+
+
+def describe_engines(result: dict[str, Any]) -> str:
+    """Return a sentence on fits of two engines that end differently."""
+    found, fits = result["engines"], result["fits"]
+    return (
+        f"In `benchmarks/defaults.py` it happened in {found['noise, float32']} of {fits} fits of "
+        f"30,000 rows of normal noise, in {found['noise, float64']} of {fits} in float64, and with "
+        f"clear clusters in {found['clusters, float32']} of {fits}.\n"
+    )
+
+
+def describe_command(result: dict[str, Any]) -> str:
+    """Return a sentence on the whole command `fit` beside a script, which is faster."""
+    ours, peer = (
+        result["rows"][name]["median_s"] for name in ("lloydformer", "pandas and scikit-learn")
+    )
+    word = "slower" if ours > peer else "faster"
+    n, d, k = (result["settings"][name] for name in "ndk")
+    return (
+        f"The whole command `lloydformer fit` on a CSV file of {n:,} × {d}, k {k}, is {word} than "
+        f"a script of pandas and scikit-learn with one start: {ours:.1f} s against {peer:.1f} s. "
+        "The script writes nothing; the command also writes labels, centers, summary and model.\n"
+    )
+
+
+def describe_memory(result: dict[str, Any]) -> str:
+    """Return a sentence on the memory of fits of a file."""
+    rows = [row for name, row in result["rows"].items() if name.startswith("fit, ")]
+    most = max(row["anonymous_bytes_above_import"] for row in rows)
+    slow, fast = (f(row["seconds"] for row in rows) for f in (max, min))
+    n, d, k = (result["settings"][name] for name in "ndk")
+    return (
+        f"A fit of {n // 10**6} million × {d} float32 with k = {k} takes up to "
+        f"{most / 1e6:.0f} MB of anonymous memory more than `import lloydformer`. Its ten "
+        f"iterations and the start take {fast:.0f} to {slow:.0f} s, by the start and by whether "
+        "the file is in the page cache.\n"
+    )
+
+
+# Names of the starts in the record, and the rates of learning that the page leaves out.
+STARTS = {
+    "learned layer, random": "learned layer, random",
+    "learned layer, constructed": "learned layer, constructed",
+    "lloyd, straight-through 100": "`lloyd()`, straight-through 100",
+    "lloyd, straight-through 30": "`lloyd()`, straight-through 30",
+    "lloyd, straight-through 10": "`lloyd()`, straight-through 10",
+    "lloyd, softened 30": "`lloyd()`, softened 30",
+    "lloyd as it is": "`lloyd()` as it is",
+}
+
+
+def table_of_starts(result: dict[str, Any]) -> str:
+    """Return the relative objective of each seed at some steps, for each start."""
+    steps = ("0", "250", "1000", "2000", "5000")
+    table = [["start", *(f"step {step}" for step in steps)], ["---"] * (len(steps) + 1)]
+    for name, words in STARTS.items():
+        found = result["result"][name]["relative"]
+        cells = (", ".join(f"{value:.3f}" for value in found.get(step, [])) for step in steps)
+        table.append([words, *cells])
+    return _join(table)
+
+
+def table_of_families(result: dict[str, Any]) -> str:
+    """Return tab:mix-res with the paper's numbers in brackets, and what it is a mean of."""
+    paper = json.loads(PAPER_NUMBERS.read_text("utf-8"))["mix-res"]
+    columns = [name for name in ("initial", "lloyd", "transformer") if name in paper["columns"]]
+    table = [["family", "initial", "Lloyd", "transformer"], ["---"] * 4]
+    for family, row in result["rows"].items():
+        theirs = dict(zip(paper["columns"], paper["rows"][family], strict=True))
+        table.append([family, *(f"{row[c]:.3f} ({theirs[c]:.3f})" for c in columns)])
+    layers = result["n_layers"]
+    about = "the layer in the package" if layers == 1 else f"the mean of {layers} trained layers"
+    return f"Over {result['n_tasks']} tasks a family; {about}.\n\n{_join(table)}"
+
+
+def table_of_trainings() -> str:
+    """Return the relative objective at the end of the trainings in the package, for each seed."""
+    logs = [json.loads(path.read_text("utf-8")) for path in LOGS.glob("*.json")]
+    rows = dict[str, list[str]]()
+    for log in sorted(
+        logs, key=lambda log: (log["codes"] is None, log["n_features"], log["n_clusters"])
+    ):
+        d, k = log["n_features"], log["n_clusters"]
+        for run in log["runs"]:
+            if run["loss_temperature"] != 0.1 and log["codes"] is None:
+                continue
+            words = f"d {d}, k {k}" + (", d_emb = d" if log["codes"] is None else "")
+            if run["loss_temperature"] != 0.1:
+                words += f", λ {run['loss_temperature']:g}"
+            rows.setdefault(words, []).append(f"{run['relative'][-1]:.3g}")
+    table = [["setting", "relative objective, five seeds"], ["---"] * 2]
+    return _join([*table, *([words, ", ".join(found)] for words, found in rows.items())])
+
+
+def table_of_real_sets(result: dict[str, Any]) -> str:
+    """Return the mean excess of the symmetric layer on real sets, beside Lloyd's algorithm."""
+    ways = {
+        "lloyd 10": "Lloyd, 10 iterations",
+        "lloyd 20": "Lloyd, 20 iterations",
+        "learned 10": "learned, 10 steps",
+        "learned 10 + 10": "learned, 10 steps, and 10 of Lloyd's",
+        "learned 20": "learned, 20 steps",
+    }
+    own = result["real"]["all"]
+    table = [["", f"mean of {own['sets']} sets", "sets below Lloyd's"], ["---"] * 3]
+    for name, words in ways.items():
+        below = own["sets below lloyd"].get(name.removeprefix("learned "))
+        share = f"{below} of {own['sets']}" if name.startswith("learned") and below else ""
+        table.append([words, f"{own['excess'][name]:.2f}", share])
+    return _join(table)
+
+
+def table_of_layers(result: dict[str, Any]) -> str:
+    """Return mean log objectives of the paper's layers and of the symmetric one, by family."""
+    others = json.loads((HERE / "results" / "paper" / "mix-res.json").read_text("utf-8"))["rows"]
+    heads = ["family", "Lloyd", "the paper's layers", "symmetric", "best of 20 k-means++"]
+    table = [heads, ["---"] * len(heads)]
+    for family, row in result["tasks"]["rows"].items():
+        values = (
+            row["lloyd"],
+            others[family]["transformer"],
+            row["learned"],
+            row["best of 20"],
+        )
+        table.append([family, *(f"{value:.3f}" for value in values)])
+    return _join(table)
+
+
+def describe_steps(result: dict[str, Any]) -> str:
+    """Return a sentence on the time of a learned step beside an iteration."""
+
+    def span(engine: str) -> str:
+        rows = result["time"]["steps"].items()
+        ratios = [row["ratio"] for name, row in rows if name.startswith(engine)]
+        return f"{min(ratios):.1f} to {max(ratios):.1f} times with the {engine} engine"
+
+    return (
+        f"**In equal time.** A step takes longer than an iteration of Lloyd's algorithm: "
+        f"{span('native')}, {span('chunked')}.\n"
+    )
+
+
+def table_of_equal_time(result: dict[str, Any]) -> str:
+    """Return the excess of learned fits, and of KMeans that is restarted for as long."""
+    heads = [
+        *("data", "learned, random start", "`KMeans`, random starts"),
+        *("learned, k-means++", "`KMeans`, k-means++"),
+    ]
+    table = [heads, ["---"] * len(heads)]
+    for name, row in result["time"]["equal time"].items():
+        cells = []
+        for start in ("random", "k-means++"):
+            cells += [
+                row[f"learned from {start}"],
+                row[f"KMeans from {start}, time of learned from {start}"],
+            ]
+        table.append([name, *(f"{value:.2f}" for value in cells)])
+    return _join(table)
+
+
+def table_of_printed(result: dict[str, Any]) -> str:
+    """Return what layers between the text's model and the authors' reach, seed by seed."""
+    heads = ["model", "objective relative to a Lloyd step", "log objective after 20 steps"]
+    table = [heads, ["---"] * len(heads)]
+    for name, row in result["rows"].items():
+        relative = ", ".join(f"{value:.3f}" for value in row["relative_objective"])
+        table.append([name, relative, ", ".join(f"{value:.3f}" for value in row["transformer"])])
+    lloyd = next(iter(result["rows"].values()))["lloyd"]
+    return _join([*table, ["Lloyd's algorithm", "1", f"{lloyd:.3f}"]])
+
+
+def describe_printed(result: dict[str, Any]) -> str:
+    """Return what the model of the text and that of the runs reach in tab:mix-res."""
+    paper = json.loads(PAPER_NUMBERS.read_text("utf-8"))["mix-res"]
+    column = paper["columns"].index("transformer")
+    authors = json.loads((HERE / "results" / "paper" / "mix-res-authors.json").read_text("utf-8"))
+    rows, theirs = result["rows"], {f: row[column] for f, row in paper["rows"].items()}
+
+    def off(values: dict[str, float]) -> str:
+        return f"{max(abs(values[family] - theirs[family]) for family in theirs):.3f}"
+
+    printed = {family: row["printed"] for family, row in rows.items()}
+    above = [family for family, row in rows.items() if row["printed"] >= row["lloyd"]]
+    by_authors = {family: row["transformer"] for family, row in authors["rows"].items()}
+    return (
+        "We also trained the model that the text prints, on the same tasks and with "
+        f"{len(result['curves']['normal']['printed']['by_layer'])} seeds. In tab:mix-res it "
+        f"reaches {', '.join(f'{printed[family]:.3f} ({family})' for family in printed)}, and is "
+        f"up to {off(printed)} from the paper's numbers; the model of the runs is up to "
+        f"{off({family: row['transformer'] for family, row in rows.items()})} from them, and "
+        f"{off(by_authors)} by the authors' evaluation (ten seeds, dropout left on). The model of "
+        f"the text is not below Lloyd's algorithm for {' and '.join(above)}; the table has this "
+        "for Cauchy alone. So the numbers of the paper are those of the runs. On normal mixtures "
+        f"the model of the text ends lower ({printed['normal']:.3f} against "
+        f"{rows['normal']['transformer']:.3f}).\n"
+    )
+
+
+def describe_training(result: dict[str, Any]) -> str:
+    """Return a sentence on the time of training on one GPU."""
+    found = result["result"]
+    many = found["together"][-1]
+    return (
+        f"On one {found['gpu'].removeprefix('NVIDIA ')}, one run of 10,000 steps with 200 "
+        f"evaluations takes {found['one_run_s']:.0f} s. {many['n_runs']} runs together take "
+        f"{many['s_a_run']:.1f} s each (extrapolated from {many['steps']} steps), the paper's 260 "
+        f"runs {many['minutes_for_the_papers_runs']:.0f} minutes.\n"
+    )
+
+
+def describe_training_on_cpu(result: dict[str, Any]) -> str:
+    """Return a sentence on the speed of training on two cores."""
+    return (
+        f"On two CPU cores training does {result['result']['median_ratio']:.1f} times as many "
+        "steps per second as a plain loop that draws tasks one by one and computes scores with "
+        "`torch.cdist` (`python benchmarks/training.py`).\n"
+    )
+
+
+PAPER_NUMBERS = HERE.parent / "src" / "lloydformer" / "paper" / "paper_numbers.json"
+LOGS = HERE.parent / "src" / "lloydformer" / "paper" / "training_logs"
+# How a table or a sentence is made, if it is not a table of times, and the result that it is of.
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "choose_k": ("choose_k", table_of_ways),
     "choose_k_kinds": ("choose_k", table_of_kinds),
     "mixtures_time": ("mixtures_time", table_of_mixtures),
     "interp": ("interp", table_of_areas),
     "interp_hard": ("interp", table_of_hard_circuits),
+    "defaults_soft": ("defaults", describe_soft),
+    "defaults_robust": ("defaults", describe_robust),
+    "defaults_engines": ("defaults", describe_engines),
+    "fit_command": ("fit_command", describe_command),
+    "out_of_core": ("out_of_core", describe_memory),
+    "starts": ("starts", table_of_starts),
+    "families": ("paper/mix-res", table_of_families),
+    "real_sets": ("symmetric", table_of_real_sets),
+    "layers": ("symmetric", table_of_layers),
+    "steps": ("symmetric", describe_steps),
+    "equal_time": ("symmetric", table_of_equal_time),
+    "errata_21": ("paper/mix-res", describe_printed),
+    "printed_model": ("printed_model", table_of_printed),
+    "training_cuda": ("training-cuda", describe_training),
+    "training_cpu": ("training-cpu", describe_training_on_cpu),
 }
 
 
@@ -243,6 +514,8 @@ def fill_tables(page: str, results: Path) -> str:
         path = results / f"{mark[2]}.json"
         if mark[2] == "comparison":
             return mark[1] + comparison_table(results) + mark[4]
+        if mark[2] == "trainings":  # the package has their logs
+            return mark[1] + table_of_trainings() + mark[4]
         if mark[2] in TABLES:
             name, make_table = TABLES[mark[2]]
             path = results / f"{name}.json"
@@ -254,10 +527,11 @@ def fill_tables(page: str, results: Path) -> str:
 
 
 if __name__ == "__main__":
-    for path in (README, PAGE, CHOOSE_K, MIXTURES, INTERP):
+    for path in PAGES:
         atomic_write_text(path, fill_tables(path.read_text(encoding="utf-8"), HERE / "results"))
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
         write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")
     scores = load_scores(HERE / "results" / "interp.json")
     write_scores(scores, PAGE.parent / "pictures" / "interp.svg")
+    write_pages(read_register())  # the table of records, and notes on stale ones

@@ -63,6 +63,28 @@ def test_every_tool_of_a_build_is_pinned_and_nothing_else():
     assert [name for name, version in pinned().items() if version not in wanted[name]] == []
 
 
+def test_wheels_are_built_for_every_python_that_is_allowed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    built = [name.removesuffix("-*") for name in project["tool"]["cibuildwheel"]["build"]]
+    oldest = SpecifierSet(project["project"]["requires-python"])
+    assert [f"cp3{minor}" for minor in range(8, 13) if f"3.{minor}" in oldest] == built
+    assert built[-1] == project["tool"]["scikit-build"]["wheel"]["py-api"]  # and all later ones
+    workflow = (ROOT / ".github" / "workflows" / "checks.yml").read_text()
+    assert "pypa/cibuildwheel@" in workflow
+
+
+def test_citations_have_the_version_and_the_paper():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page, file = ((ROOT / name).read_text() for name in ("docs/index.md", "CITATION.cff"))
+    assert f"version: {project['version']}\n" in file
+    assert f"version = {{{project['version']}}}" in page
+    titles = re.findall(r"(?<!^)title: (.+)", file)
+    assert f"title = {{{titles[1]}}}" in page
+    names = re.findall(r"family-names: (\w+)", file)[:5]
+    assert all(name in page for name in names)
+    assert len(set(names)) == 5
+
+
 def test_the_versions_are_those_of_a_test_run():
     tested = re.findall(r"^([\w-]+)==(.*)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     both = [(name, version) for name, version in tested if name in pinned()]

@@ -15,6 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import explorer_page
 import pytest
 from numpydoc.docscrape import ClassDoc, FunctionDoc
 
@@ -98,6 +99,18 @@ def test_a_dead_link_is_found(site, pages):
 def test_nothing_is_loaded_from_other_servers(pages):
     loaded = {address for page in pages.values() for address in page.loaded}
     assert {address for address in loaded if urlsplit(address).netloc} == set()
+
+
+@pytest.mark.skipif(bool(explorer_page.missing()), reason="needs Chromium and playwright")
+def test_no_page_is_wider_than_a_phone(site, pages):
+    with explorer_page.chromium() as browser:
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        wide = []
+        for path in pages:
+            page.goto(path.as_uri())
+            if page.evaluate("document.documentElement.scrollWidth") > 390:
+                wide.append(path.name)
+    assert wide == []
 
 
 def test_every_public_name_has_a_page_with_all_parameters(site):

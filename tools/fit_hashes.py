@@ -116,7 +116,9 @@ def variants() -> dict[str, Callable[..., Any]]:
         "medoids-fasterpam": lambda k, **p: lf.KMedoids(k, method="fasterpam", **p),
         "medoids-manhattan": lambda k, **p: lf.KMedoids(k, metric="manhattan", **p),
         "relocating": lf.RelocatingKMeans,
-        "relocating-2": lambda k, **p: lf.RelocatingKMeans(k, n_init=2, rest=2, patience=2, **p),
+        "relocating-2": lambda k, **p: lf.RelocatingKMeans(
+            k, n_init=2, search_options={"n_iter_between": 2}, patience=2, **p
+        ),
         "relocating-medium": lambda k, **p: lf.RelocatingKMeans(k, effort="medium", **p),
         "relocating-6": lambda k, **p: lf.RelocatingKMeans(k, effort=6, n_init=2, **p),
         "learned": lambda k, **p: lf.LearnedKMeans(k, max_iter=10, **p),

@@ -17,8 +17,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "lloydformer"
-# Pages that are being rewritten.
-LATER = {"docs/paper.md", "docs/errata.md"}
 PAPER = SOURCE / "paper"
 # Names in backquotes, examples, and the names of parameters before their types.
 _CODE_IN_DOCSTRING = re.compile(r"`[^`\n]*`|^ *(>>>|\.\.\.).*$|^ *[\w*, ]+ : ", re.MULTILINE)
@@ -151,7 +149,6 @@ def sources() -> list[Path]:
     """Return the pages and the modules that are examined."""
     names = ("README.md", "CONTRIBUTING.md")
     pages = [*(ROOT / name for name in names), *sorted((ROOT / "docs").rglob("*.md"))]
-    pages = [page for page in pages if page.relative_to(ROOT).as_posix() not in LATER]
     return [*pages, *sorted((ROOT / "examples").glob("*.py")), *sorted(SOURCE.rglob("*.py"))]
 
 

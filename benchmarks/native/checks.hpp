@@ -39,7 +39,8 @@ void call_every_kernel(Run<T>& run, const Generated<T>& given) {
     run.trim(), run.robust(), run.measure(), run.seeds(), run.unseen();
     run.measure_returned(), run.nearest_in_parts(given.centers, true);
     run.nearest_in_parts(given.centers, false), run.looked_at();
-    every_draw(run, given), every_medoid_move(run, given), every_mixture(run, given);
+    every_draw(run, given), every_medoid_move(run, given);
+    if (given.d < 500) every_mixture(run, given);  // with d^2 numbers of each row and component
     std::vector<double> moved(given.centers.begin(), given.centers.end()), other(moved);
     if (given.k <= given.n) run.iterate(moved, 4), run.iterate(moved, 4, false);
     for (int layer = 0; layer < 2; layer++) run.relocate(other, 1 + given.k / 2, layer);

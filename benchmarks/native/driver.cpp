@@ -81,11 +81,12 @@ int sweep(const std::vector<int>& ns, const std::vector<int>& ds, const std::vec
 /// Strange numbers in every array: a few sizes, as results are not compared.
 template <class T, class Index>
 void strange_numbers() {
-    for (int n : {1, 33, 700})
+    for (int n : {1, 33, 150})
         for (int d : {1, 3, 33, 801})
-            for (int k : {1, 5, 40})
+            for (int k : {1, 5, 20})
                 for (int number : {0, 4, 16}) {
-                    if (k > n || (d == 801 && n > 33)) continue;
+                    // So many features only where centers are compared in tiles of them.
+                    if (k > n || (d == 801 && (k < 20 || n > 33))) continue;
                     const Kind kind(number + (sizeof(T) == 8));
                     const Generated<T> given(n, d, k, kind);
                     std::ostringstream where;

@@ -130,6 +130,12 @@ MUTANTS = {
         "T(apart * 0.5)",
         "not the distance to the nearest seed",
     ),
+    "the nearest center twice": Mutant(
+        "assign_two.hpp",
+        "if (labels[r] == others[r] && centers.k > 1) others[r] = labels[r] == 0;",
+        "",
+        "the nearest center twice",
+    ),
     "ties by rounding": Mutant(
         "assign.hpp",
         "labels[r] = exactly(r, square);",
@@ -396,7 +402,7 @@ def _write_mutant(mutant: Mutant, folder: str) -> Path:
 
 def _complaint(program: str) -> str:
     """Return the message of the first check that fails; empty if none does."""
-    for arguments in (["sweep", *SMALL], ["sweep", *LARGER], ["faults"]):
+    for arguments in (["sweep", *SMALL], ["sweep", *LARGER], ["faults"], ["strange"]):
         done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             return (done.stdout or done.stderr).strip()

@@ -3,10 +3,19 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
+
+/// Ends the driver with what is wrong.
+inline void complain(const char* what, const std::string& where) {
+    std::printf("%s: %s\n", where.c_str(), what);
+    std::exit(1);
+}
 
 /// How the points of a problem are transformed; numbered, so that a sweep covers all kinds.
 struct Kind {

@@ -71,19 +71,20 @@ struct MixtureFound {
           shares(int64_t(run.labels.size()) * mixture.k),
           likelihoods(run.labels.size()) {
         const int64_t k = mixture.k, d = mixture.d, n = int64_t(run.labels.size());
+        run.disturb(mixture.means), run.disturb(mixture.constants), run.disturb(mixture.factors);
         Call call = mixture.call();
         run.set(call, "masses", masses), run.set(call, "likelihood", likelihood);
         call.set("sums", sums.data(), {k, d});
         if (mixture.precision == 0) call.set("squares", squares.data(), {k, d});
         if (mixture.precision == 1) call.set("squares", squares.data(), {k, d, d});
-        run.session().run("mixture_sums", call);
+        run.call_kernel("mixture_sums", call);
         Call labels = mixture.call();
         run.set(labels, "labels", run.labels), run.set(labels, "likelihood", of_labels);
-        run.session().run("mixture_labels", labels);
+        run.call_kernel("mixture_labels", labels);
         Call rows = mixture.call();
         run.set(rows, "likelihoods", likelihoods);
         rows.set("shares", shares.data(), {n, k});
-        run.session().run("mixture_rows", rows);
+        run.call_kernel("mixture_rows", rows);
         run.found.add(masses), run.found.add(sums), run.found.add(squares);
         run.found.add(likelihood), run.found.add(of_labels), run.found.add(run.labels);
         run.found.add(shares), run.found.add(likelihoods);

@@ -1,14 +1,7 @@
 // What the kernels must find, by plain loops in float64.
 #pragma once
 
-#include <string>
-
 #include "session_run.hpp"
-
-inline void complain(const char* what, const std::string& where) {
-    std::printf("%s: %s\n", where.c_str(), what);
-    std::exit(1);
-}
 
 /// A problem with centers (any number, d): distances in float64.
 template <class T>

@@ -179,6 +179,8 @@ class Run {
         call_kernel("two_nearest", call);
         found.add(labels), found.add(distances), found.add(second), add_sums();
         found.add(errors), found.add(useful);
+        for (int64_t i = 0; k_ > 1 && i < n_; i++)
+            if (second[i] == labels[i]) complain("the nearest center twice", "two nearest");
         Call without = with_centers();  // as data in parts run it, for the errors of clusters
         set(without, "labels", labels);
         set(without, "distances", distances);

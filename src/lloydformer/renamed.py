@@ -6,7 +6,7 @@ docs/migration.md has all of them, and a test compares it with these lists.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ClassVar, TypeVar
 
 from lloydformer.user_warnings import warn_user
@@ -112,6 +112,7 @@ class RenamedParameters:
     _renamed_parameters: ClassVar[dict[str, str]] = {}
     # By the (new) name of a parameter, the new word for each old one.
     _renamed_values: ClassVar[dict[str, dict[str, str]]] = {}
+    _old_names: ClassVar[tuple[Mapping[str, str], Words]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -149,15 +150,17 @@ class RenamedParameters:
         return super().set_params(**named)  # type: ignore[misc]
 
 
-@cache
-def old_names(kind: Any) -> tuple[Mapping[str, str], Words]:
+def old_names(kind: type[Any]) -> tuple[Mapping[str, str], Words]:
     """Return the old names of a class that are not parameters, and the old words of all.
 
     A class of another package may still have an old name as a parameter of its own.
     """
-    own = kind._get_param_names()
-    parameters = {old: new for old, new in kind._renamed_parameters.items() if old not in own}
-    return parameters, kind._renamed_values
+    # scikit-learn reads the signature, which takes longer than the rest of a constructor
+    if "_old_names" not in vars(kind):
+        own = kind._get_param_names()
+        parameters = {old: new for old, new in kind._renamed_parameters.items() if old not in own}
+        kind._old_names = parameters, kind._renamed_values
+    return kind._old_names
 
 
 def _with_old_names(init: Callable[..., None]) -> Callable[..., None]:

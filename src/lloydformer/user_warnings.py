@@ -11,7 +11,7 @@ _WRAPPERS = ("lloydformer", "sklearn", "contextlib", "torch")
 _IMPORTS = ("importlib", "_frozen_importlib")
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Issue a warning for the line that called this package, possibly through scikit-learn."""
     # Counted, not a constant: decorators differ between classes and versions of scikit-learn, and
     # `fit_predict` or a pipeline add calls. Python 3.12 has skip_file_prefixes for it.

@@ -93,6 +93,24 @@ def test_as_printed_shows_what_the_origin_is_for():
     assert printed > 2 * exact
 
 
+@pytest.mark.parametrize("recipe", [lf.recipes.lloyd(), lf.recipes.soft(5.0)])
+def test_the_loss_far_from_zero_is_that_of_the_errata(recipe):
+    """One number, in one place: item 8 of docs/errata.md."""
+    lost = []
+    for seed in range(10):
+        near = torch.randn(
+            60, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)
+        )
+        points = near + 1e6
+        spread = (points - points.mean(dim=0)).norm(dim=1).max()
+        printed = run(recipe, points, as_in_paper=True).centers[1] - 1e6
+        lost.append(((printed - run(recipe, points - 1e6).centers[1]).abs().max() / spread).item())
+    assert 3e-11 < max(lost) < 3e-10
+    page = Path(__file__).parents[2] / "docs" / "errata.md"
+    words = " ".join(page.read_text(encoding="utf-8").split())
+    assert "loses about 1e-10 of the spread in a layer at a shift of 10^6" in words
+
+
 def test_as_printed_shows_what_the_separation_is_for():
     true = run(lf.recipes.trimmed(0.5)).centers[-1]
     assert not torch.equal(run(lf.recipes.trimmed(0.5), as_in_paper=True).centers[-1], true)

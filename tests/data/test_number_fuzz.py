@@ -62,14 +62,14 @@ def draw_file(rng, style):
 
 
 def is_read(path, wanted, **options):
-    points = lf.data.open(path, **options).points.numpy()
+    points = lf.data.open_dataset(path, **options).points.numpy()
     return points.shape == wanted.shape and np.allclose(points, wanted, rtol=1e-12, atol=0)
 
 
 def open_or_ask(path):
     """The data, or None and the question."""
     try:
-        return lf.data.open(path), ""
+        return lf.data.open_dataset(path), ""
     except ValueError as error:
         return None, str(error)
 
@@ -103,15 +103,15 @@ def test_no_number_is_wrong_without_a_word(tmp_path, name):
 def test_whole_numbers_with_points_are_asked_about_or_noted(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("a,b\n-455.302,7\n12.455,8\n", encoding="utf-8")
-    opened = lf.data.open(path)
+    opened = lf.data.open_dataset(path)
     assert opened.points[0].tolist() == [-455.302, 7]
     (note,) = opened.notes
     assert "-455.302 is read as -455.302, pass thousands='.' if it is -455302" in note
-    assert lf.data.open(path, thousands=".").points[0].tolist() == [-455302, 7]
-    assert lf.data.open(path, decimal=".").notes == ()
+    assert lf.data.open_dataset(path, thousands=".").points[0].tolist() == [-455302, 7]
+    assert lf.data.open_dataset(path, decimal=".").notes == ()
     # Three decimals that are there in some values only are no decimals.
     path.write_text("a,b\n-455.302,7.5\n571,8.5\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"found '-455.302', which may be .* or -455302; pass "):
-        lf.data.open(path)
+        lf.data.open_dataset(path)
     path.write_text("a,b\n-455.302,7.25\n12.455,8\n", encoding="utf-8")
-    assert lf.data.open(path).notes == ()  # 7.25 is a decimal point
+    assert lf.data.open_dataset(path).notes == ()  # 7.25 is a decimal point

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import lloydformer as lf
 from lloydformer.engines import ENGINES
 from lloydformer.estimators.parameter_checks import StrOptions
 
+PAGE = Path(__file__).parents[2] / "docs" / "estimators.md"
 ESTIMATORS = [
     kind
     for name in lf.__all__
@@ -70,6 +72,19 @@ def test_the_documented_options_are_those_that_fit_accepts(kind, name, default):
     if name == "engine":  # checked by `choose`, so that engines can be added
         accepted = [{"auto", *OWN_ENGINES}]
     assert set(re.findall(r'"(.*?)"', kinds)) == set().union(*accepted)
+
+
+def test_the_page_says_which_shared_parameters_are_lacking():
+    text = PAGE.read_text(encoding="utf-8").split("<!-- lacking")[1].split("<!-- end -->")[0]
+    written = {
+        name: set(re.findall(r"`(\w+)`", lacks))
+        for names, lacks in re.findall(r"^\| (`.+?`) \| (`.+?`) \|", text, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    shared = inspect.signature(lf.CircuitClusterer).parameters.keys() - {"recipe"}
+    found = {k.__name__: shared - inspect.signature(k).parameters.keys() for k in ESTIMATORS}
+    assert written == {name: lacks for name, lacks in found.items() if lacks}
+    assert len(shared) == 14
 
 
 def test_all_estimators_are_checked():

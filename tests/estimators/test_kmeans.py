@@ -117,6 +117,7 @@ def test_ties(engine):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_many_problems(engine):
     for number in MANY:
         check_doubles(number, engine)

@@ -18,8 +18,8 @@ def test_max_iter_beyond_64_bits_is_refused(algorithm):
 
 @pytest.mark.parametrize("parameter", ["n_moved", "n_draws"])
 def test_draws_beyond_32_bits_are_refused(parameter):
-    model = lf.RelocatingKMeans(2, **{parameter: 2**32 + 3})
-    with pytest.raises(ValueError, match=rf"'{parameter}' parameter .* Got 4294967299"):
+    model = lf.RelocatingKMeans(2, search_options={parameter: 2**32 + 3})
+    with pytest.raises(ValueError, match=rf"found 4294967299 for '{parameter}'; pass"):
         model.fit(X)
 
 

@@ -43,6 +43,6 @@ def test_grid_search_with_processes():
 
 def test_blocks_say_why_a_pipeline_cannot_take_them():
     blocks = lf.data.open_dataset(X)
-    with pytest.raises(TypeError, match=r"lf\.data\.open\(\.\.\., scale=\.\.\.\)"):
+    with pytest.raises(TypeError, match=r"lf\.data\.open_dataset\(\.\.\., scale=\.\.\.\)"):
         make_pipeline(StandardScaler(), lf.KMeans(2)).fit(blocks)
     assert lf.KMeans(2, random_state=0).fit(blocks).labels_.shape == (60,)

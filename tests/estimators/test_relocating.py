@@ -39,7 +39,8 @@ def test_never_worse_than_lloyd_from_the_same_start():
 def test_max_iter_counts_every_layer(engine):
     heard = []
     model = lf.RelocatingKMeans(
-        25, init="random", n_init=1, max_iter=20, random_state=1, engine=engine, rest=2,
+        25, init="random", n_init=1, max_iter=20, random_state=1, engine=engine,
+        search_options={"n_iter_between": 2},
         callback=heard.append,
     ).fit(MANY)  # fmt: skip
     assert 10 < model.n_iter_ == len(heard) <= 20
@@ -97,8 +98,11 @@ def test_fewer_different_points_than_clusters(k, engine):
 
 @pytest.mark.parametrize(
     ("wrong", "word"),
-    [({"patience": -1}, "patience"), ({"n_moved": 0}, "n_moved"), ({"n_draws": 1.5}, "n_draws"),
-     ({"max_iter": 0}, "max_iter")],
+    [({"patience": -1}, "patience"), ({"max_iter": 0}, "max_iter"),
+     ({"search_options": {"n_moved": 0}}, "search_options: found 0 for 'n_moved'; pass an int"),
+     ({"search_options": {"n_draws": 1.5}}, "search_options: found 1.5 for 'n_draws'"),
+     ({"search_options": {"draws": 1}}, "search_options: found the key 'draws'; there are n_moved"),
+     ({"search_options": 3}, "search_options")],
 )  # fmt: skip
 def test_wrong_parameters_are_named(wrong, word):
     with pytest.raises(ValueError, match=word):

@@ -167,3 +167,11 @@ def test_bad_arguments():
         lf.Scaler("standard").fit([[1e308], [-1e308]])
     with pytest.raises(ValueError, match=r"X: found the shape \(1, 2\); pass rows of 4 columns"):
         lf.Scaler().fit(X).inverse_transform([[1.0, 2.0]])
+
+
+def test_a_spread_that_underflows_is_no_reason_to_warn():
+    """Found by hypothesis: values whose squares are below the smallest number."""
+    points = np.array([[0.0, 2.7e-187], [0.0, 0.0], [1.0, 6.7e-211]])
+    scaler = lf.Scaler().fit(points)
+    found = scaler.inverse_transform(scaler.transform(points))
+    np.testing.assert_allclose(found, points, atol=1e-200)

@@ -15,10 +15,21 @@ def test_columns_of_a_set_in_the_folder_are_scaled(tmp_path, monkeypatch):
     assert load_scaled_points("sonar").tolist() == [[0, 0, 0], [1, 0, 1], [0.5, 0, 0.75]]
 
 
+def test_numbers_that_look_like_missing_values_are_values(tmp_path, monkeypatch):
+    """ada-agnostic has 999 among values of at most 413; the paper's sets are taken as they are."""
+    X = np.random.default_rng(0).uniform(0, 400, size=(300, 2))
+    X[:30, 0] = 999
+    np.savez(tmp_path / "ada-agnostic.npz", X=X)
+    monkeypatch.setenv("LLOYDFORMER_DATA", str(tmp_path))
+    found = load_scaled_points("ada-agnostic")[:, 0]
+    assert (found[:30] == 1).all()
+    assert (found[30:] < 400 / 999).all()
+
+
 def test_a_set_that_is_not_in_the_folder_is_downloaded_by_number(tmp_path, monkeypatch):
     asked: list[str] = []
 
-    def answer(source: str, scale: str) -> TensorBlocks:
+    def answer(source: str, **options: str) -> TensorBlocks:
         asked.append(source)
         raise ValueError("the network is away")
 

@@ -1,5 +1,6 @@
 """Training logs: those in the package are complete; new trainings run once and resume."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -134,6 +135,7 @@ def test_the_model_that_the_text_prints_stands_beside_that_of_the_runs(small):
         assert row["printed"] == pytest.approx(sum(printed["by_layer"]) / 3, abs=1e-4)
         assert row["printed"] != row["transformer"]
     said = artefact.verdicts(result)[-1]
+    assert re.match(r"below Lloyd's in \d of 5 families: Normal ", said.here)
     assert f"Normal {result['rows']['normal']['printed']:.3f}" in said.here
     assert artefact.tables(result)[0].columns[-1] == "as the text prints it"
     (picture,) = artefact.pictures(result)

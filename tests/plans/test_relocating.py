@@ -100,7 +100,9 @@ def test_a_relocation_that_splits_nothing_is_a_step_of_lloyds(name):
         found = relocate(session, torch.from_numpy(start) - data.origin, 3, NoiseDraws(0, 0, 3))
     assert (found.centers + data.origin).flatten().tolist() == [10.5, 60, 70]
     assert found.after == pytest.approx(401.5)
-    model = lf.RelocatingKMeans(3, init=start, rest=0, random_state=0, engine=name).fit(points)
+    model = lf.RelocatingKMeans(
+        3, init=start, search_options={"n_iter_between": 0}, random_state=0, engine=name
+    ).fit(points)
     assert model.inertia_ == pytest.approx(1.5)
 
 

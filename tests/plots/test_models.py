@@ -92,10 +92,10 @@ def test_ellipses_of_many_columns_lie_in_the_plane_of_the_map():
 
 def test_ellipses_follow_the_scale_of_the_columns():
     frame = X[["long", "wide"]] * [1, 1000]
-    data = lf.data.open(frame, scale="standard")
+    data = lf.data.open_dataset(frame, scale="standard")
     model = lf.GaussianMixture(3, random_state=0).fit(data)
     plain = lf.GaussianMixture(3, means_init=model.means_, reg_covar=1e-9).fit(frame)
-    curves = ellipses(model.plot(lf.data.open(frame)).axes[0])
+    curves = ellipses(model.plot(lf.data.open_dataset(frame)).axes[0])
     for one, two in zip(curves, ellipses(plain.plot(frame).axes[0]), strict=True):
         np.testing.assert_allclose(one.max(axis=0), two.max(axis=0), rtol=0.01)
 

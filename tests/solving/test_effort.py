@@ -276,7 +276,8 @@ def test_a_large_budget_is_still_one_call(how, monkeypatch):
 
 @pytest.mark.parametrize("rest", [None, 2])
 def test_walks_that_fill_their_history_are_run_layer_by_layer(rest, monkeypatch):
-    how = {"effort": 3, "rest": rest, "random_state": 0}
+    options = None if rest is None else {"n_iter_between": rest}
+    how = {"effort": 3, "search_options": options, "random_state": 0}
     one = lf.RelocatingKMeans(6, **how).fit(SMALL)
     monkeypatch.setattr("lloydformer.engines.native.tasks._LAYERS", 4 * 30)
     two = lf.RelocatingKMeans(6, **how).fit(SMALL)

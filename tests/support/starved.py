@@ -88,7 +88,7 @@ def wide(estimator: str, engine: str) -> str:
     points = np.random.default_rng(0).normal(size=(1500, 200))
     how = {"engine": engine, "random_state": 0, "max_iter": 2}
     if estimator == "KMedoids":
-        how["algorithm"] = "paper"  # the other searches have no centers
+        how["method"] = "paper"  # the other searches have no centers
     model = getattr(lf, estimator)(600, init=points[:600], **how)
 
     def results() -> tuple[float, ...]:

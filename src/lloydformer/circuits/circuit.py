@@ -131,7 +131,7 @@ class Circuit(nn.Module):
         self.n_features = check_count("n_features", n_features)
         self.n_clusters = check_count("n_clusters", n_clusters)
         self.tokens = self.schedule[0].tokens
-        # the residual stream loses 1e-9 per layer at a shift of a million (docs/errata.md)
+        # far from zero the residual stream loses digits in each layer (docs/errata.md, 8)
         self._centers_data = not as_in_paper and all(
             recipe.translation_invariant for recipe in self.schedule
         )

@@ -5,7 +5,6 @@ flows back through them into queries and keys; values get a gradient in any case
 finite temperatures instead, `straight_through` the gradient of soft-max in the backward pass.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -21,6 +20,7 @@ from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct
 from lloydformer.circuits.stages import AnyRecipe, Stage, Staged
 from lloydformer.circuits.subspaces import ASSIGNMENT
+from lloydformer.user_warnings import warn_user
 
 # Names that the text of the warning lists, so that it stays readable: a staged circuit
 # may have many (188 of a relocation). `NoGradientWarning.names` has all of them.
@@ -115,7 +115,7 @@ def warn_without_gradient(circuit: nn.Module) -> None:
     ]
     if names:
         count = sum(1 for _ in circuit.parameters())
-        warnings.warn(NoGradientWarning(names, count), stacklevel=3)
+        warn_user(NoGradientWarning(names, count))
 
 
 def map_heads(recipe: R, change: Callable[[str, Head], Head]) -> R:

@@ -219,7 +219,7 @@ EXPLAINED: dict[str, tuple[str, str]] = {
     "origin": (
         "The median of each column, rounded so that subtracting it is exact. Points and centers "
         "are relative to it; it is added to the result.",
-        "Data far from zero lose digits: about 1e-10 in each layer at a shift of a million.",
+        "Data far from zero lose digits in each layer (docs/errata.md, 8).",
     ),
     "ties": (
         'The rule for a point that is equally near to several centers: "first" is argmin\'s, '

@@ -198,7 +198,8 @@ def _leave_alone(
         numbers = {"low": float(low), "high": float(high)}
         return Choice("none", f"columns share their range, {low:.6g} to {high:.6g}", numbers)
     spreads = scale[live]
-    if not np.isfinite(spreads).all():  # refused by those who know the column
+    # Not finite: refused by those who know the column. Zero: a spread that underflows.
+    if not np.isfinite(spreads).all() or not spreads.all():
         return None
     ratio = float(spreads.max() / spreads.min())
     simple = all(choices[j].method in ("standard", "robust", "binary") for j in live)

@@ -17,6 +17,13 @@ from lloydformer.solving.relocations import Relocations
 from lloydformer.solving.rules import Rules
 from lloydformer.solving.sampling import add_sampled_starts, after_sampling, sample_rows
 
+# Keys of `search_options`, and their values.
+_SEARCH_OPTIONS = {
+    "n_moved": WholeNumbers(1, 2**31 - 1),
+    "n_draws": WholeNumbers(1, 2**31 - 1),
+    "n_iter_between": WholeNumbers(0, 2**31 - 1),
+}
+
 
 class RelocatingKMeans(Clusterer):
     r"""K-means that leaves poor local minima by relocating centers.
@@ -47,15 +54,6 @@ class RelocatingKMeans(Clusterer):
         Stop relocating after this number of relocations in a row that were not kept. A larger value
         gives better centers and takes longer. 0 is Lloyd's algorithm. None: that of `effort`, 5
         for "low".
-    n_moved : int or None, default=None
-        Number of clusters that one relocation splits; at most `n_clusters`. None: 5. With a pool:
-        n_clusters // 6, at least 5 and at most 10.
-    n_draws : int, default=3
-        Number of random splits tried for each of these clusters. The best one is used.
-    rest : int or None, default=None
-        Number of Lloyd's iterations before each relocation. None: until the centers have settled,
-        so that the result is never above that of ``KMeans(empty="keep")`` from the same start,
-        unless `max_iter` or `time_limit` ends it. 2 is better where `max_iter` is small.
     init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
@@ -74,9 +72,9 @@ class RelocatingKMeans(Clusterer):
         10 if `init` is "random" or a callable and `effort` is "low", otherwise 1.
     max_iter : int or None, default=None
         Maximum number of layers of one start or pool. An iteration of Lloyd's algorithm is one
-        layer, a relocation is 3 + `n_moved` layers. A pool has fewer starts if its share is below
-        20 layers a start; below 40 layers in total, the fit is that of "low". None: 2000 times the
-        number of starts and recombinations, in total.
+        layer; a relocation is three layers, and one for each cluster that it splits. A pool has
+        fewer starts if its share is below 20 layers a start; below 40 layers in total, the fit is
+        that of "low". None: 2000 times the number of starts and recombinations, in total.
     tol : float, default=1e-4
         Relative tolerance of the stop rule. A start ends when the squared distance that the
         centers moved in one iteration, summed over all centers, is at most `tol` times the
@@ -113,6 +111,11 @@ class RelocatingKMeans(Clusterer):
         begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
         dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
         iterations may be passed to `callback` twice.
+    search_options : dict or None, default=None
+        For experiments: settings of a relocation, whose defaults suit most data.
+        "n_moved": number of clusters that it splits, 5, or with a pool n_clusters // 6, at least 5
+        and at most 10. "n_draws": number of random splits tried for each, 3. "n_iter_between":
+        number of Lloyd's iterations before it, instead of as many as the centers need to settle.
 
     Attributes
     ----------
@@ -146,6 +149,8 @@ class RelocatingKMeans(Clusterer):
     passed to `callback`.
     A cluster that loses all its points keeps its center until a relocation removes it, whereas
     `KMeans` fills it at once: from a start with empty clusters `KMeans` may end lower.
+    Unless `max_iter` or `time_limit` ends it, the result is never above that of
+    ``KMeans(empty="keep")`` from the same start.
     docs/relocating.md has the algorithm step by step, and measurements.
 
     Examples
@@ -168,9 +173,13 @@ class RelocatingKMeans(Clusterer):
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
         "max_iter": [None, *Clusterer._parameter_constraints["max_iter"]],
         "patience": [None, Interval(Integral, 0, None, closed="left")],
-        "n_moved": [None, Interval(Integral, 1, 2**31 - 1, closed="both")],
-        "n_draws": [Interval(Integral, 1, 2**31 - 1, closed="both")],
-        "rest": [None, Interval(Integral, 0, None, closed="left")],
+        "search_options": [None, dict],
+    }
+    _renamed_parameters: ClassVar[dict[str, str]] = {
+        **Clusterer._renamed_parameters,
+        "n_moved": "search_options.n_moved",
+        "n_draws": "search_options.n_draws",
+        "rest": "search_options.n_iter_between",
     }
 
     def __init__(
@@ -180,9 +189,6 @@ class RelocatingKMeans(Clusterer):
         effort: str | int | Any = "low",
         time_limit: float | Any | None = None,
         patience: int | Any | None = None,
-        n_moved: int | Any | None = None,
-        n_draws: int | Any = 3,
-        rest: int | Any | None = None,
         init: Any = "k-means++",
         n_init: Any = "auto",
         max_iter: int | Any | None = None,
@@ -195,14 +201,12 @@ class RelocatingKMeans(Clusterer):
         warm_start: bool | Any = False,
         reference_centers: Any = None,
         checkpoint: Any = None,
+        search_options: dict[str, int] | Any | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.effort = effort
         self.time_limit = time_limit
         self.patience = patience
-        self.n_moved = n_moved
-        self.n_draws = n_draws
-        self.rest = rest
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -215,6 +219,7 @@ class RelocatingKMeans(Clusterer):
         self.warm_start = warm_start
         self.reference_centers = reference_centers
         self.checkpoint = checkpoint
+        self.search_options = search_options
 
     # Phases between relocations are short: a tolerance that a few far rows enlarge would end each
     # of them, and the fit, above the local minimum.
@@ -236,11 +241,12 @@ class RelocatingKMeans(Clusterer):
         effort, k = self._search_effort, int(self.n_clusters)
         initial, session = opened.initial, opened.session
         n = initial.n_restarts
+        options = {name: int(value) for name, value in (self.search_options or {}).items()}
         relocations = Relocations(
-            n_moved=effort.relocation_size(k) if self.n_moved is None else int(self.n_moved),
-            n_draws=int(self.n_draws),
+            n_moved=options.get("n_moved", effort.relocation_size(k)),
+            n_draws=options.get("n_draws", 3),
             patience=effort.patience if self.patience is None else int(self.patience),
-            rest=None if self.rest is None else int(self.rest),
+            rest=options.get("n_iter_between"),
             seed=int(opened.rng.randint(2**31 - 1)),
         )
         # The seed is drawn before the initial centers, so that it does not depend on `init`.
@@ -256,6 +262,19 @@ class RelocatingKMeans(Clusterer):
             initial.generate(session), session, k, pool, self._rules(), opened.rng, opened.deadline
         )
         return self._plan(), Restarts(n, starts), after_sampling(pool, opened.deadline)
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for name, value in (self.search_options or {}).items():
+            if name not in _SEARCH_OPTIONS:
+                raise ValueError(
+                    f"search_options: found the key {name!r}; there are "
+                    f"{', '.join(_SEARCH_OPTIONS)}"
+                )
+            if not _SEARCH_OPTIONS[name].is_satisfied_by(value):
+                raise ValueError(
+                    f"search_options: found {value!r} for {name!r}; pass {_SEARCH_OPTIONS[name]}"
+                )
 
     def _rules(self) -> Rules:
         most = effort_of(self.effort).max_layers if self.max_iter is None else int(self.max_iter)

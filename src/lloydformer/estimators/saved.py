@@ -321,6 +321,9 @@ def serialise_value(name: str, value: Any, tensors: Arrays) -> Any:
         return float(value) if math.isfinite(value) else {"float": str(float(value))}
     if isinstance(value, torch.device):
         return str(value)
+    if isinstance(value, dict):  # options by name, which are numbers or words
+        found = {key: serialise_value(f"{name}.{key}", one, tensors) for key, one in value.items()}
+        return {"options": found}
     if isinstance(value, Recipe | TopK):
         try:
             return {"recipe": serialise(value)}
@@ -353,6 +356,8 @@ def deserialise_value(name: str, entry: Any, tensors: Arrays) -> Any:
         return float(value)
     if kind == "names" and isinstance(value, list) and all(isinstance(v, str) for v in value):
         return np.array(value, dtype=object)
+    if kind == "options" and isinstance(value, dict):
+        return {key: deserialise_value(f"{name}.{key}", one, tensors) for key, one in value.items()}
     if kind == "recipe":
         return deserialise(value)
     raise ValueError(f"{name}: found {entry!r}, which is not a value or is not in the tensors")

@@ -44,14 +44,15 @@ def load_scaled_points(name: str) -> Float[Tensor, "n d"]:
     """
     if name not in (*OPENML, REPAIRED):
         raise ValueError(f"name: found {name!r}; pass one of {', '.join((*OPENML, REPAIRED))}")
+    # sentinels="keep": the paper's runs took 999 and the like as values
     repair = f"set LLOYDFORMER_DATA to a folder that holds {name}.npz, with the points as X"
     if (path := find_in_data_folder(name)) is not None:
-        blocks = open_points(path, scale="minmax")
+        blocks = open_points(path, scale="minmax", sentinels="keep")
     elif name not in OPENML:
         raise ValueError(f"{name}: neither in LLOYDFORMER_DATA nor on OpenML; {repair}")
     else:
         try:
-            blocks = open_points(f"openml:{OPENML[name]}", scale="minmax")
+            blocks = open_points(f"openml:{OPENML[name]}", scale="minmax", sentinels="keep")
         except ValueError as error:
             raise ValueError(f"{name}: not in LLOYDFORMER_DATA, and {error}; {repair}") from None
     assert blocks.scaling is not None

@@ -35,7 +35,7 @@ NAMES = {
     "printed": "trained transformer, as the text prints it",
 }
 # Candidates for each center in plain k-means++, as published. The paper's numbers fit it: from
-# greedy starts the order of both algorithms would turn (4.708 against 4.677, trf-train.json).
+# greedy starts the order of both algorithms would turn (trf-train.json).
 PLAIN = 1
 
 

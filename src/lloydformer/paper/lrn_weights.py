@@ -148,7 +148,7 @@ def verdicts(result: Record) -> Sequence[Verdict]:
             f"{position_cosine:.2f}",
             max(abs(v1), abs(v2)) < UNLIKE and second["dominance"] > DOMINANT,
             "Dominant: yes. Close to I^{:d}: in the rows and columns of the position, but as a "
-            f"whole below our threshold of {ALIKE:g}. Tokens are embedded anew before each step, "
+            f"whole below our threshold of {ALIKE:g}. Tokens are embedded again before each step, "
             "so the points' scratch dimensions are zero, and the columns of V_2 that read them "
             "have no effect and keep their initial values.",
         ),

@@ -348,7 +348,7 @@ def _findings(result: Record) -> list[Verdict]:
         against_pam = f"{mean_above('fasterpam', with_pam):.3f} above on average"
         note = f"The best gap of each set, best medoids seen; FasterPAM on {_pam_sample(result)}."
         search = np.mean([row["relocate"] - row["fasterpam"] for row in with_pam])
-        beside_pam = f"; {search:+.4f} beside FasterPAM"
+        beside_pam = f"; {search:+.4f} compared with FasterPAM"
     return [
         judge_other_starts(result),
         beyond(

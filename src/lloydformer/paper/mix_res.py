@@ -148,9 +148,11 @@ def _describe_printed(result: Record) -> list[Verdict]:
         layers = ", ".join(f"{value:.3f}" for value in curve["by_layer"])
         parts.append(
             f"{TITLES[family]} {rows[family]['printed']:.3f} ± {curve['error'][-1]:.3f} "
-            f"(by layer {layers}; the paper {paper_row(LABEL, family)['transformer']:.3f})"
+            f"(by layer {layers}; the paper {paper_row(LABEL, family)['transformer']:.3f}, Lloyd's "
+            f"{rows[family]['lloyd']:.3f})"
         )
-    return [beyond("mix-res.printed", "; ".join(parts))]
+    words = f"below Lloyd's in {_count_lower(rows, 'printed', 'lloyd')} of 5 families: "
+    return [beyond("mix-res.printed", words + "; ".join(parts))]
 
 
 def judge_families(result: Record) -> Verdict:

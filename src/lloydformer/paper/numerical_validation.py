@@ -1,7 +1,7 @@
 """fig:numerical_validation: Lloyd's algorithm and the transformer with gamma = 10^4.
 
-The claims are judged on the authors' own data, made again from their notebook. Beyond them, the
-literal circuit with its n x n attention runs on another draw. Problems and runs are those of
+The claims are judged on the authors' own data, drawn by the facts of their notebook. Beyond them,
+the literal circuit with its n x n attention runs on another draw. Problems and runs are those of
 `lloydformer verify`.
 """
 
@@ -194,7 +194,7 @@ def verdicts(result: Record) -> list[Verdict]:
             f"centers are off by {every['centers']:.2f} of the picture's side after "
             f"{runs.FEWER_LAYERS} layers",
             f"A point's median weight on itself is {every['itself']:.2g}, so self-attention is not "
-            "the identity. The text does not say that γ stands in every head, and the authors' "
+            "the identity. The text does not say that every head has γ, and the authors' "
             "code has the identity there.",
         ),
     ]

@@ -19,7 +19,7 @@ _MARK = re.compile(
     re.DOTALL,
 )
 
-TITLE = "The paper, made again"
+TITLE = "The paper, reproduced"
 LEAD = (
     "Transformer Circuits Can Realize Clustering Algorithms, table by table and figure by "
     "figure: for each claim whether it holds, the paper's numbers and those measured here, and "

@@ -22,13 +22,17 @@ def provenance(*packages: str) -> dict[str, Any]:
     """Return what is needed to produce a result again; `packages` are listed with versions."""
     program = Path(sys.argv[0])
     script = ["python", sys.argv[0]] if program.suffix == ".py" else [program.name]
+    # a script that is not committed is a change as well; git refuses paths that are elsewhere
+    places = [str(_PACKAGE)]
+    if program.suffix == ".py" and program.resolve().is_relative_to(_PACKAGE.parents[1]):
+        places.insert(0, str(program.resolve()))
     # Linux: platform.processor() is empty or only names the architecture there
     info = Path("/proc/cpuinfo")
     names = re.findall(r"^model name.*?: *(.*)", info.read_text(), re.M) if info.exists() else []
     return {
         "command": " ".join([*script, *sys.argv[1:]]),
         "commit": _git("rev-parse", "HEAD"),
-        "changed": bool(_git("status", "--porcelain", "--", str(_PACKAGE))),
+        "changed": bool(_git("status", "--porcelain", "--", *places)),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores",
         "instruction_set": instruction_set(),

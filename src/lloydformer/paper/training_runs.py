@@ -28,26 +28,26 @@ TEMPERATURES = (1.0, 0.25, 0.14, 0.1)
 class TrainingGroup:
     """Runs with the same d and k, with codes (d_emb = d + k) or without (d_emb = d).
 
-    as_printed: the layer as the text prints it (eq:l2-trf-updates), which is not that of the
+    as_in_paper: the layer as the text prints it (eq:l2-trf-updates), which is not that of the
     authors' runs.
     """
 
     n_features: int
     n_clusters: int
     codes: str | None = "onehot"
-    as_printed: bool = False
+    as_in_paper: bool = False
 
     @property
     def name(self) -> str:
         """Also the stem of its log file."""
-        end = "-printed" if self.as_printed else ""
+        end = "-printed" if self.as_in_paper else ""
         return f"d{self.n_features}-k{self.n_clusters}-{self.codes or 'none'}{end}"
 
     @property
     def settings(self) -> Settings:
         """The paper's protocol."""
         tasks = Tasks(self.n_features, self.n_clusters)
-        if self.as_printed:  # eq:l2-trf-updates: dot products in the decoder, matrices alone
+        if self.as_in_paper:  # eq:l2-trf-updates: dot products in the decoder, matrices alone
             return Settings(tasks, codes=self.codes, decoder="dot", bias=False)
         return Settings(tasks, codes=self.codes)
 
@@ -67,7 +67,7 @@ class TrainingGroup:
 # The groups whose layers several labels apply: the paper's embedding, that without codes, and the
 # model of the text.
 PROPOSED, ABLATION = TrainingGroup(32, 10), TrainingGroup(32, 10, codes=None)
-PRINTED = TrainingGroup(32, 10, as_printed=True)
+PRINTED = TrainingGroup(32, 10, as_in_paper=True)
 _ABLATION_WEIGHTS = Path(__file__).parent / "weights" / "d32-k10-ablation.json"
 # Number of newly trained layers over which the full protocol averages, chosen by hand: the authors
 # take the median of ten, but every layer is applied to all tasks of every label.

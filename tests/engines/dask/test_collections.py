@@ -47,7 +47,7 @@ def test_a_search_for_medoids_in_one_part_of_a_worker(rows, client):
 
 def test_a_search_for_medoids_brings_few_rows_to_the_client(rows, client, monkeypatch):
     monkeypatch.setattr(medoids, "_MOST_HERE", 100)
-    with pytest.raises(ValueError, match="algorithm: found 'relocate' for 30,000 rows in parts"):
+    with pytest.raises(ValueError, match="method: found 'relocate' for 30,000 rows in parts"):
         lf.KMedoids(3).fit(da.from_array(rows, chunks=CHUNKS))
 
 

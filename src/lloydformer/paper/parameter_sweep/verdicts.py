@@ -41,8 +41,8 @@ def _judge_both(result: Record, holds: Mapping[str, bool]) -> tuple[Answer, str]
     """Return the answer and words, from whether it holds for the authors' runs and for ours."""
     # a claim that the authors' own runs refute fails, however few ours are
     enough = not holds["authors"] or result["counts"]["ours"] >= ENOUGH
-    shows = "show" if holds["authors"] else "do not show"
-    return judge(all(holds.values()), enough), f"The authors' published runs {shows} it, too."
+    shows = "show" if holds["authors"] else "fail to show"
+    return judge(all(holds.values()), enough), f"The authors' published runs also {shows} it."
 
 
 def judge_gammas(result: Record) -> Verdict:

@@ -18,17 +18,40 @@ from lloydformer.app.jobs.doctor import SLOWER
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "speed.md").read_text(encoding="utf-8")
-CHOOSING = (ROOT / "docs" / "choose-k.md").read_text(encoding="utf-8")
 MIXTURES = (ROOT / "docs" / "mixtures.md").read_text(encoding="utf-8")
-CIRCUITS = (ROOT / "docs" / "interpretability.md").read_text(encoding="utf-8")
 RESULTS = ROOT / "benchmarks" / "results"
-SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
+with pytest.MonkeyPatch.context() as patch:  # the script imports one that is next to it
+    patch.syspath_prepend(str(ROOT / "benchmarks"))
+    SCRIPT = runpy.run_path(str(ROOT / "benchmarks" / "tables.py"))
 fill_tables, markdown_table = SCRIPT["fill_tables"], SCRIPT["markdown_table"]
 
 
-def test_every_table_of_a_page_is_the_one_of_its_result():
-    for page in (PAGE, CHOOSING, MIXTURES, CIRCUITS):
-        assert fill_tables(page, RESULTS) == page, "run: python benchmarks/tables.py"
+@pytest.mark.parametrize("path", SCRIPT["PAGES"], ids=lambda path: path.stem)
+def test_every_table_of_a_page_is_the_one_of_its_result(path):
+    page = path.read_text(encoding="utf-8")
+    assert "<!-- table of " in page
+    assert fill_tables(page, RESULTS) == page, "run: python benchmarks/tables.py"
+
+
+@pytest.mark.parametrize(
+    ("script", "page", "record"),
+    [
+        ("medoids_page", "medoids", "medoids"),
+        ("recombining_page", "recombining", "recombining"),
+        ("relocating_page", "relocating", "relocating"),
+        ("gpu_algorithms", "gpu", "gpu_algorithms"),
+    ],
+)
+def test_every_page_with_a_script_of_its_own_is_that_of_its_record(
+    script, page, record, monkeypatch, tmp_path
+):
+    """Pictures are not compared: they are drawn in a folder of their own."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    fill = runpy.run_path(str(ROOT / "benchmarks" / f"{script}.py"))["fill_page"]
+    monkeypatch.setitem(fill.__globals__, "PICTURES", tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    result = json.loads((RESULTS / f"{record}.json").read_text(encoding="utf-8"))
+    assert fill(text, result) == text, f"run: python benchmarks/{script}.py"
 
 
 def test_every_question_has_its_place_on_the_page():

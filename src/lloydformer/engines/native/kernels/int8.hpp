@@ -72,6 +72,16 @@ inline I<float> add_quad(I<float> sum, I<float> row, I<float> center) {
     return sum;
 }
 
+/// The least number of 16 bits, those of float32 without the lower half, that is not below a scale:
+/// at most 2^-7 larger, and half as long to store.
+inline float round_up_to_16_bits(float scale) {
+    uint32_t bits;
+    std::memcpy(&bits, &scale, sizeof bits);
+    bits = (bits + 0xFFFF) & 0xFFFF0000;
+    std::memcpy(&scale, &bits, sizeof bits);
+    return scale;
+}
+
 /// A row in int8: its scale, |dx| / scale and |q|, rounded up.
 struct Int8Row {
     float scale, error, norm;
@@ -87,7 +97,8 @@ inline Int8Row round_to_int8(const float* row, int width, uint8_t* out) {
     }
     // A scale above 0: a row of zeros, or one so small that its scale would be denormal, rounds
     // to zeros, and |dx| says what is lost.
-    const float scale = std::max(-least<float>(-most) / 127, 0x1p-100f), per = 1 / scale;
+    const float scale = round_up_to_16_bits(std::max(-least<float>(-most) / 127, 0x1p-100f)),
+                per = 1 / scale;
     // Adding 1.5 * 2^23 rounds to a whole number, which the last bits then hold.
     constexpr float magic = 0x1.8p23f;
     constexpr uint32_t magic_bits = 0x4B400000;
@@ -167,7 +178,7 @@ class Int8Rows {
     Int8Row row(int64_t i, double other_unit) const {
         const Stored& found = rows_[i];
         const double finer = other_unit / unit;
-        const double scale = finer > 0x1p64 ? 0x1p100 : found.scale * finer;
+        const double scale = finer > 0x1p64 ? 0x1p100 : found.scale() * finer;
         // A scale that is rounded up to a normal number changes scores by less than 2^-100
         // (screening.hpp); rows beyond the upper end are not screened.
         return {float(std::max(0x1p-126, std::min(0x1p100, scale))),
@@ -176,7 +187,7 @@ class Int8Rows {
 
     /// |x|^2 of row i in another unit, to 2^-20.
     double square(int64_t i, double other_unit) const {
-        const double length = rows_[i].length * (other_unit / unit);
+        const double length = rows_[i].length() * (other_unit / unit);
         return length * length;
     }
 
@@ -184,19 +195,38 @@ class Int8Rows {
     const int stride;
 
   private:
-    /// An `Int8Row` in 12 bytes, and |x|, because its square may underflow. Error and norm are
-    /// rounded up: with at most MOST_INT8_FEATURES they are at most 91 and 23,000.
-    struct Stored {
+    /// An `Int8Row`, and |x|, because its square may underflow, in 10 bytes: in halves, so that
+    /// none are lost to alignment. Error and norm are rounded up: with at most MOST_INT8_FEATURES
+    /// they are at most 91 and 23,000.
+    class Stored {
+      public:
         static constexpr float PER_ERROR = 512;
-        float scale = 0, length = 0;
         uint16_t error = 0, norm = 0;
 
         Stored() = default;
         Stored(const Int8Row& row, float length)
-            : scale(row.scale),
-              length(length),
-              error(uint16_t(std::ceil(row.error * PER_ERROR))),
-              norm(uint16_t(std::ceil(row.norm))) {}
+            : error(uint16_t(std::ceil(row.error * PER_ERROR))), norm(uint16_t(std::ceil(row.norm))) {
+            uint32_t bits;
+            std::memcpy(&bits, &row.scale, sizeof bits);
+            scale_ = uint16_t(bits >> 16);
+            std::memcpy(length_, &length, sizeof length);
+        }
+
+        float scale() const {
+            const uint32_t bits = uint32_t(scale_) << 16;
+            float scale;
+            std::memcpy(&scale, &bits, sizeof scale);
+            return scale;
+        }
+
+        float length() const {
+            float length;
+            std::memcpy(&length, length_, sizeof length);
+            return length;
+        }
+
+      private:
+        uint16_t scale_ = 0, length_[2] = {0, 0};
     };
 
     static float length(const Aligned<float>& row) {

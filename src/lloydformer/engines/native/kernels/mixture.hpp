@@ -72,7 +72,9 @@ class MixturePass {
     // Vectors of columns, or of rows of one column, that are added up in registers.
     static constexpr int COLUMNS = LANE_BYTES == 64 ? 4 : 2;
 
-    /// Notes the pairs of a row and a component with a share, and their weights.
+    /// Notes the pairs of a row and a component with a share, and their weights. Places are those
+    /// of a block whatever the shares are: one of each lane of its tiles at most, so that `room_`
+    /// suffices even where NaN counts as a share above 0.
     void collect(int64_t block, int first, int count) {
         T weights[TILE_POINTS<T>];
         for (int r = 0; r < count; r++) weights[r] = T(rows_.weight(block + first + r));

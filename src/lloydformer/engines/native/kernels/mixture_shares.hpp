@@ -299,7 +299,9 @@ class TileShares {
         store(shares(j) + r * W<T>, max<T>(score, splat(-HUGE_SCORE<T> / 4)));
     }
 
-    /// The largest score of each row, and the first component that has it if labels are wanted.
+    /// The largest score of each row, and the first component that has it if labels are wanted. Here
+    /// labels are indices whatever the scores are: they begin with 0, and change to a component that
+    /// was compared.
     void find_best() {
         for (int r = 0; r < TILE_POINTS<T>; r += W<T>) {
             V<T> most = load(shares(0) + r);

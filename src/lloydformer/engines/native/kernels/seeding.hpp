@@ -45,7 +45,7 @@ class Seeding {
             const int64_t start = number * leaf, stop = std::min(rows_.n, start + leaf);
             if (candidate >= 0) {
                 for (const auto& [row, away] : nearer_[number][candidate])
-                    distances[row] = away, labels[row] = label;
+                    distances[start + row] = away, labels[start + row] = label;
                 masses[number] = mass(distances, start, stop);
                 return;
             }
@@ -117,14 +117,18 @@ class Seeding {
             const Numbers gain = gains(pool, candidates.data(), trials, distances, labels);
             chosen[j] = drawn[std::max_element(gain.begin(), gain.end()) - gain.begin()];
         }
+        nearer_.clear();  // rows are not compared with the last seed
         return k;
     }
 
   private:
     // Seeds from which on candidates are screened: before, each is the nearest of many rows.
-    static constexpr int64_t FEW_SEEDS = 8;
+    static constexpr int64_t FEW_SEEDS = 16;
     // Candidates that are screened together: with more, lists of rows would take too much memory.
     static constexpr int MOST_CANDIDATES = TILE_CENTERS;
+
+    /// Rows that a candidate is nearer to, counted from the first row of their leaf, and how near.
+    typedef std::vector<std::pair<int32_t, T>> RowsNearer;
 
     bool is_screened(int m) const {
         return rows_.int8 != nullptr && m <= MOST_CANDIDATES &&
@@ -151,7 +155,8 @@ class Seeding {
                 for (int c = 0; c < m; c++) {
                     const T* candidate = candidates + int64_t(c) * rows_.d;
                     RowsNearer& found = nearer_[leaf.start / rows_.leaf][c];
-                    gain[c] += gain_of(candidate, near, places[c], block, distances, found);
+                    gain[c] +=
+                        gain_of(candidate, near, places[c], block, distances, leaf.start, found);
                 }
             };
         });
@@ -159,10 +164,9 @@ class Seeding {
 
     /// The gain of one candidate from rows near[p] for the places p; appends those that it is
     /// nearer to.
-    typedef std::vector<std::pair<int64_t, T>> RowsNearer;
     double gain_of(const T* candidate, const std::vector<int64_t>& near,
                    const std::vector<int64_t>& places, PointBlock<T>& block, const T* distances,
-                   RowsNearer& found) const {
+                   int64_t start, RowsNearer& found) const {
         double gain = 0;
         T less[P<T>]{}, weight[P<T>]{}, away[P<T>];
         int64_t numbers[P<T>], current = -1;  // the block of `near` that is added up
@@ -188,10 +192,11 @@ class Seeding {
                 current = p / P<T>;
                 less[p % P<T>] = now - away[r];
                 weight[p % P<T>] = T(rows_.weight(numbers[r]));
-                found.emplace_back(numbers[r], away[r]);
+                found.emplace_back(int32_t(numbers[r] - start), away[r]);
             }
         }
         if (current >= 0) finish();
+        found.shrink_to_fit();  // kept until the seed is chosen, for all leaves
         return gain;
     }
 
