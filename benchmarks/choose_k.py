@@ -213,6 +213,7 @@ def measure(problem: Problem, names: list[str], folder: Path) -> dict[str, Any]:
 def summarise(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the numbers of each way: shares of the right k and of false clusters, mean indices."""
     ways = dict.fromkeys(way for row in rows.values() for way in row["found"])
+    ways = dict.fromkeys(sorted(ways, key=lambda way: way != "lloydformer fit"))
     summary = dict[str, dict[str, float]]()
     for way in ways:
         values = dict[str, float]()

@@ -131,8 +131,7 @@ void every_medoid_move(Run<T>& run, const Generated<T>& given, int64_t n_metrics
         move("medoid_begin", {"metric"}, {metric});
         move("medoid_descend", {"rounds"}, {3});
         move("medoid_exchange", {"seed", "layer"}, {NOISE_SEED, 1});
-        move("medoid_relocate", {"seed", "layer", "moved", "draws"},
-             {NOISE_SEED, 2, 1 + k / 2, 3});
+        move("medoid_relocate", {"seed", "layer", "moved", "draws"}, {NOISE_SEED, 2, 1 + k / 2, 3});
         move("medoid_sweep", {"reach", "most"}, {8, 100});
         move("medoid_sweep", {"reach", "most"}, {8, 100});  // goes on where the first one ended
     }

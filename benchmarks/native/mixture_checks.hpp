@@ -55,12 +55,11 @@ class MixtureReference {
         const double off = 8 * unit_ * double(d_ + 4) * far + 4 * moved * std::sqrt(2 * far);
         if (std::fabs(double(found.likelihoods[i]) - likelihood) > off + eps * far)
             complain("not the log-likelihood of a row", where);
-        if (scores[labels[i]] < best - 2 * off)
-            complain("not the most probable component", where);
+        if (scores[labels[i]] < best - 2 * off) complain("not the most probable component", where);
         for (int64_t j = 0; j < k_; j++) {
             const double share = std::exp(scores[j] - best) / total,
-                         rounding = std::expm1(std::min(4 * off, 30.0)) * share + 4 * eps * share +
-                                    1e-13;
+                         rounding =
+                             std::expm1(std::min(4 * off, 30.0)) * share + 4 * eps * share + 1e-13;
             if (std::fabs(double(found.shares[i * k_ + j]) - share) > rounding)
                 complain("not the responsibility of a component", where);
             add(j, x, weight * share, weight * (rounding + 64 * eps * share));

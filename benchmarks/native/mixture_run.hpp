@@ -38,7 +38,8 @@ struct GivenMixture {
             double z = 0;
             if (precision == 0) z = (x[i] - means[j * d + i]) * factors[j * d + i];
             for (int64_t f = 0; precision > 0 && f <= i; f++)
-                z += (x[f] - means[j * d + f]) * factors[((precision == 1 ? j : 0) * d + f) * d + i];
+                z +=
+                    (x[f] - means[j * d + f]) * factors[((precision == 1 ? j : 0) * d + f) * d + i];
             total += z * z;
         }
         return total;

@@ -29,10 +29,10 @@ inline Generated<float> lost_products(int64_t n, int d, double at, double part, 
     for (int j = 0; j < 2; j++)
         for (int f = 0; f < d; f++) {
             const double own = (j == 0) == swapped ? -size : size;
-            given.centers[j * d + f] = f == 0         ? 1.0f
-                                       : f < d - 1    ? float(own)
-                                       : own > 0      ? float(lift)
-                                                      : 0.0f;
+            given.centers[j * d + f] = f == 0      ? 1.0f
+                                       : f < d - 1 ? float(own)
+                                       : own > 0   ? float(lift)
+                                                   : 0.0f;
         }
     return given;
 }

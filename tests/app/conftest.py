@@ -15,6 +15,7 @@ def command(monkeypatch, capsys):
         # The tests continue in this process.
         monkeypatch.setattr(app.gc, "freeze", lambda: None)
         monkeypatch.setattr(app.gc, "set_threshold", lambda *counts: None)
+        monkeypatch.setattr(app.warnings, "formatwarning", app.warnings.formatwarning)
         monkeypatch.setattr(sys, "argv", ["lloydformer", *arguments])
         with pytest.raises(SystemExit) as ending:
             app.main()

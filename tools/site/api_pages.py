@@ -104,10 +104,10 @@ def _index() -> str:
     lines = ["# API reference", "", "Every public name, with its parameters and an example.", ""]
     for title, names in public_names().items():
         lines += [f"## {title}", "", "| name | |", "| --- | --- |"]
-        lines += [
-            f"| [`{import_path(name, full)}`]({name}.md) | {_summary(full)} |"
-            for name, full in names.items()
-        ]
+        for name, full in names.items():
+            # A phone may break the path after a dot.
+            path = import_path(name, full).replace(".", ".<wbr>")
+            lines += [f"| [<code>{path}</code>]({name}.md) | {_summary(full)} |"]
         lines += [""]
     return "\n".join(lines)
 

@@ -88,6 +88,18 @@ def test_the_end_of_a_fit_is_told_in_plain_words(command, here):
     assert "iterations, " in command(*fit, "--algorithm", "learned")[1]
 
 
+def test_an_old_word_is_a_line_that_says_the_new_one(here):
+    arguments = ("fit", "points.csv", "-k", "3", "--algorithm", "medoids", "--effort", "quick")
+    done = subprocess.run(
+        [sys.executable, "-m", "lloydformer", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    [line] = [line for line in done.stderr.splitlines() if "is now" in line]
+    assert line == (
+        'lloydformer: KMedoids: effort="quick" is now "low"; the old name works until version 2.0'
+    )
+
+
 @pytest.mark.parametrize("effort", ["medium", "2"])
 def test_effort_and_time_limit(command, here, effort):
     more = ("--algorithm", "relocating", "--effort", effort, "--time-limit", "100", "--json")

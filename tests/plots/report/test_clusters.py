@@ -91,6 +91,13 @@ def test_clusters_are_named_in_the_page(page, tmp_path):
         tab.on("pageerror", lambda error: errors.append(error))
         tab.goto(page.as_uri())
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        # No number runs into the bar next to it.
+        covered = """cells => cells.filter(cell => {
+            const range = document.createRange();
+            range.selectNodeContents(cell.previousElementSibling);
+            return range.getBoundingClientRect().right > cell.getBoundingClientRect().left;
+        }).length"""
+        assert tab.locator(".profile td.z").evaluate_all(covered) == 0
         tab.locator('.name[data-cluster="0"]').click()
         tab.keyboard.type("<b>small</b>")
         tab.keyboard.press("Enter")

@@ -5,6 +5,7 @@ import gc
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated
@@ -18,6 +19,8 @@ COMMANDS = (
     *("bench", "check", "demo", "doctor", "explore", "fit", "interp", "predict", "recipes"),
     *("reproduce", "train", "verify"),
 )
+_FORMAT = warnings.formatwarning  # Python's
+_SHOWN: set[str] = set()  # warnings of old names
 # Raised by typer for a wrong command, option or value. It is click's, or that of a copy of click
 # inside of typer, so it is not imported by name.
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -79,6 +82,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # characters that the encoding lacks
+    # A word that has a new one is a line, without the file and the line of Python.
+    warnings.formatwarning = _format_warning
     if sys.argv[1:] == ["--version"]:  # no command is imported
         print(__version__)
         return
@@ -112,6 +117,21 @@ def _print_error(message: str) -> int:
     # One line, whatever a library has put into its message: scripts read it by line.
     print(f"lloydformer: {' '.join(message.split())}", file=sys.stderr)
     return 2
+
+
+def _format_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    if category is not FutureWarning:
+        return _FORMAT(message, category, filename, lineno, line)
+    # Each message once: jobs that record warnings make Python forget those that it has shown.
+    said = "" if str(message) in _SHOWN else f"lloydformer: {message}\n"
+    _SHOWN.add(str(message))
+    return said
 
 
 def _describe(error: OSError) -> str:

@@ -70,7 +70,7 @@ def draw_runs(select: str, result: FitResult) -> list[Markup]:
     if select == "auto" and chosen == 1:  # which has no score
         rule = "k = 1 was chosen, as there is no evidence of clusters,"
     choice = f"{title}: {rule} and is shown on this page."
-    about = choice if select == "silhouette" else "Silhouette."
+    about = choice if select == "silhouette" else "Silhouette: the larger, the better separated."
     curves: list[tuple[str, str, Sequence[float | None], str]] = [
         ("Objective", "objective", [run.objective for run in runs], falls),
         ("Silhouette", "mean silhouette", [run.silhouette for run in runs], about),

@@ -205,7 +205,8 @@ class Int8Rows {
 
         Stored() = default;
         Stored(const Int8Row& row, float length)
-            : error(uint16_t(std::ceil(row.error * PER_ERROR))), norm(uint16_t(std::ceil(row.norm))) {
+            : error(uint16_t(std::ceil(row.error * PER_ERROR))),
+              norm(uint16_t(std::ceil(row.norm))) {
             uint32_t bits;
             std::memcpy(&bits, &row.scale, sizeof bits);
             scale_ = uint16_t(bits >> 16);

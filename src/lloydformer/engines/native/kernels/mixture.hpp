@@ -2,8 +2,8 @@
 //
 // The sums of responsibilities r, of r (x - m) and of r (x - m)(x - m)^T, over the pairs of a row
 // and a component with a responsibility: most rows belong to one or two of k components. Sums are
-// about the means rounded to T, in T over the rows of a block, and then in float64, so that rows far
-// from the origin lose nothing.
+// about the means rounded to T, in T over the rows of a block, and then in float64, so that rows
+// far from the origin lose nothing.
 #pragma once
 
 #include "mixture_shares.hpp"
@@ -327,11 +327,9 @@ void run_mixture_sums(Workspace<T>& work, Call& call) {
     else if (precision == Precision::matrices)
         squares = call.out<double>("squares", "(k, d, d)", {k, d, d});
     double* likelihood = call.out<double>("likelihood", "(1)", {1});
-    const Numbers found =
-        fold_short_leaves(work, MixturePass<T>::size(components.packed), [&] {
-            return std::make_shared<MixturePass<T>>(work.rows, components.packed,
-                                                    components.exact());
-        });
+    const Numbers found = fold_short_leaves(work, MixturePass<T>::size(components.packed), [&] {
+        return std::make_shared<MixturePass<T>>(work.rows, components.packed, components.exact());
+    });
     const double* at = found.data();
     std::copy_n(at, k, masses), at += k;
     std::copy_n(at, int64_t(k) * d, sums), at += int64_t(k) * d;
@@ -340,8 +338,8 @@ void run_mixture_sums(Workspace<T>& work, Call& call) {
     for (int j = 0; j < k && precision == Precision::matrices; j++, at += int64_t(d) * d)
         for (int f = 0; f < d; f++)
             for (int g = 0; g < d; g++)
-                squares[(int64_t(j) * d + f) * d + g] = at[int64_t(std::max(f, g)) * d +
-                                                           std::min(f, g)];
+                squares[(int64_t(j) * d + f) * d + g] =
+                    at[int64_t(std::max(f, g)) * d + std::min(f, g)];
 }
 
 /// The labels of a leaf and its log-likelihood, for one thread.

@@ -119,8 +119,7 @@ struct PackedComponents {
                 rounding[j * d + f] = double(means[j * width + f]) - mean;
             }
         highest = *std::max_element(given.constants, given.constants + k);
-        for (int j = 0; j < k; j++)
-            constants[j] = T((given.constants[j] - highest) * LOG2_E);
+        for (int j = 0; j < k; j++) constants[j] = T((given.constants[j] - highest) * LOG2_E);
         if (given.has_matrices()) pack_matrices(given);
         if (precision != Precision::matrices) pack_columns(given);
         // Numbers of a row and of a mean are rounded by eps / 2 of their size, which moves a row by
@@ -243,8 +242,7 @@ class TileShares {
                           load(lanes + f * TILE_POINTS<T> + r) - mean[f]);
             V<T> square[ROW_VECTORS]{};
             const T* start = &components_.starts[int64_t(j) * 4 * groups];
-            const T* matrix =
-                &components_.matrices[j * PackedComponents<T>::matrix_size(groups)];
+            const T* matrix = &components_.matrices[j * PackedComponents<T>::matrix_size(groups)];
             multiply_tile(matrix, moved_.data(), groups, [&](int g, auto& product) {
 #pragma GCC unroll 4
                 for (int i = 0; i < 4; i++)
@@ -260,13 +258,12 @@ class TileShares {
 
     /// Applies the matrix that all components share.
     void turn(const T* lanes) {
-        multiply_tile(components_.matrices.data(), lanes, components_.groups,
-                      [&](int g, auto& product) {
-                          for (int i = 0; i < 4; i++)
-                              for (int r = 0; r < ROW_VECTORS; r++)
-                                  store(&moved_[(4 * g + i) * TILE_POINTS<T> + r * W<T>],
-                                        product[i][r]);
-                      });
+        multiply_tile(
+            components_.matrices.data(), lanes, components_.groups, [&](int g, auto& product) {
+                for (int i = 0; i < 4; i++)
+                    for (int r = 0; r < ROW_VECTORS; r++)
+                        store(&moved_[(4 * g + i) * TILE_POINTS<T> + r * W<T>], product[i][r]);
+            });
     }
 
     /// Four components at a time; `scaled`: columns have scales.
@@ -299,9 +296,9 @@ class TileShares {
         store(shares(j) + r * W<T>, max<T>(score, splat(-HUGE_SCORE<T> / 4)));
     }
 
-    /// The largest score of each row, and the first component that has it if labels are wanted. Here
-    /// labels are indices whatever the scores are: they begin with 0, and change to a component that
-    /// was compared.
+    /// The largest score of each row, and the first component that has it if labels are wanted.
+    /// Here labels are indices whatever the scores are: they begin with 0, and change to a
+    /// component that was compared.
     void find_best() {
         for (int r = 0; r < TILE_POINTS<T>; r += W<T>) {
             V<T> most = load(shares(0) + r);
@@ -372,8 +369,8 @@ class MixtureTiles {
           doubles_(sizeof(T) == 4 ? int64_t(4) * components.groups * TILE_POINTS<double> : 0),
           exactly_(exact, labelled) {}
 
-    /// Rows of a block: it takes at most 256 KiB, a part of the second cache, but it has at least 64
-    /// rows and at most 1024. A multiple of the rows of a tile.
+    /// Rows of a block: it takes at most 256 KiB, a part of the second cache, but it has at least
+    /// 64 rows and at most 1024. A multiple of the rows of a tile.
     static int rows_of_block(int width) {
         constexpr int bytes = 1 << 18, fewest = 64, most = 1024;
         const int fitting = bytes / int(width * sizeof(T)) / fewest * fewest;
@@ -386,8 +383,7 @@ class MixtureTiles {
     void run(Range range, Each each, Done done) {
         for (int64_t start = range.start; start < range.stop; start += block_) {
             const int count = int(std::min<int64_t>(block_, range.stop - start));
-            for (int r = 0; r < count; r++)
-                rows_.read(start + r, &own_[int64_t(r) * rows_.width]);
+            for (int r = 0; r < count; r++) rows_.read(start + r, &own_[int64_t(r) * rows_.width]);
             for (int first = 0; first < count; first += TILE_POINTS<T>) {
                 find_tile(first, std::min(TILE_POINTS<T>, count - first));
                 each(start, first, std::min(TILE_POINTS<T>, count - first));
