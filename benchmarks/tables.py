@@ -13,7 +13,9 @@ from typing import Any
 from records import read_register, write_pages
 
 from lloydformer.app.jobs.bench.result import format_seconds, load_result, write_output
+from lloydformer.app.jobs.interp import load_scores, write_scores
 from lloydformer.data.storage.atomic_files import atomic_write_text
+from lloydformer.interp.benchmark import mean_areas
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "speed.md"
@@ -25,7 +27,7 @@ PAGES = (
         HERE.parent / "docs" / f"{name}.md"
         for name in (
             *("speed", "choose-k", "learning", "soft-clustering", "outliers", "guarantees"),
-            *("large-data", "errata", "mixtures"),
+            *("large-data", "errata", "mixtures", "interpretability"),
         )
     ),
 )
@@ -207,6 +209,30 @@ def table_of_mixtures(result: dict[str, Any]) -> str:
         own = [row["ratios"] for row in result["rows"] if row["dtype"] == dtype]
         means = (f"({geometric_mean(row[what] for row in own):.1f})" for what in own[0])
         table.append(["geometric mean", "", dtype, *means])
+    return _join(table)
+
+
+def table_of_areas(result: dict[str, Any]) -> str:
+    """Return the mean areas of methods that find circuits, by form and temperature."""
+    methods = result["methods"]
+    table = [["circuits", "inverse temperature", *methods], ["---"] * (len(methods) + 2)]
+    for form, gamma, areas in mean_areas([*result["rows"].values()]):
+        last = "their own" if form == "trained" else "the limit"
+        level = last if gamma is None else f"{gamma:g}"
+        table.append([form, level, *(f"{areas[method]:.2f}" for method in methods)])
+    return _join(table)
+
+
+def table_of_hard_circuits(result: dict[str, Any]) -> str:
+    """Return the areas of every recipe in the limit, plain / disguised."""
+    methods, rows = result["methods"], result["rows"].values()
+    table = [["recipe", "edges", *methods], ["---"] * (len(methods) + 2)]
+    hard = [row for row in rows if row["inverse_temperature"] is None and row["form"] != "trained"]
+    for name in dict.fromkeys(row["name"] for row in hard):
+        own = [row for row in hard if row["name"] == name]
+        edges = " / ".join(f"{row['n_in_circuit']} of {row['n_edges']}" for row in own)
+        areas = (" / ".join(f"{row['area'][method]:.2f}" for row in own) for method in methods)
+        table.append([f"`{name}`", edges, *areas])
     return _join(table)
 
 
@@ -461,6 +487,8 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "choose_k": ("choose_k", table_of_ways),
     "choose_k_kinds": ("choose_k", table_of_kinds),
     "mixtures_time": ("mixtures_time", table_of_mixtures),
+    "interp": ("interp", table_of_areas),
+    "interp_hard": ("interp", table_of_hard_circuits),
     "defaults_soft": ("defaults", describe_soft),
     "defaults_robust": ("defaults", describe_robust),
     "defaults_engines": ("defaults", describe_engines),
@@ -507,4 +535,6 @@ if __name__ == "__main__":
     for question in CHARTS:
         result = json.loads((HERE / "results" / f"bench_{question}.json").read_text("utf-8"))
         write_output(result, PAGE.parent / "pictures" / f"bench-{question}.svg")
+    scores = load_scores(HERE / "results" / "interp.json")
+    write_scores(scores, PAGE.parent / "pictures" / "interp.svg")
     write_pages(read_register())  # the table of records, and notes on stale ones

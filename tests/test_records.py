@@ -47,6 +47,8 @@ def test_every_command_is_in_the_repository():
                 from lloydformer.app.jobs.bench.questions import QUESTIONS
 
                 assert rest[rest.index("--question") + 1] in QUESTIONS
+            elif first == "interp":
+                assert rest[:2] == ["--force", "-o"]
             else:
                 from lloydformer.paper.artefact import LABELS
 

@@ -1,12 +1,14 @@
 """The truth about a layer is checked by intervention: edges in it matter, all others do not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import lloydformer as lf
+from lloydformer.circuits.feedforward import Perceptron
 from lloydformer.circuits.norms import zero_sum
 
 RECIPES = {
@@ -109,7 +111,12 @@ def test_json_has_all_edges():
 
 
 @pytest.mark.parametrize(
-    "recipe", [lf.recipes.learned(), lf.recipes.symmetric(), lf.recipes.relocating()]
+    "recipe",
+    [
+        *(lf.recipes.learned(), lf.recipes.symmetric(), lf.recipes.relocating()),
+        lf.recipes.mixture(),  # its network has many units, which read more than positions
+        replace(lf.recipes.lloyd(), encoder_feedforward=Perceptron(4)),
+    ],
 )
 def test_recipes_without_a_known_truth_are_refused(recipe):
     with pytest.raises(ValueError, match=f"recipe: found '{recipe.name}'"):

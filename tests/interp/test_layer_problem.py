@@ -39,22 +39,52 @@ def test_the_truth_is_found_by_intervention(name, gamma):
     assert row["found"]["activation patching"] == 1.0
 
 
+TRIMMED, ROBUST, MEDOIDS = lf.recipes.trimmed(), lf.recipes.robust(0.5), lf.recipes.medoids()
+VARIANTS = [
+    lf.recipes.lloyd("average"),
+    lf.recipes.lloyd_dot("average"),
+    lf.recipes.spherical("layer"),
+    lf.recipes.robust(0.5, "softmax"),
+    lf.recipes.trimmed(inverse_temperature=0.5),
+    *map(lf.recipes.with_dot_products, (TRIMMED, ROBUST, MEDOIDS)),
+    *map(lf.recipes.on_sphere, (lf.recipes.soft(3.0), TRIMMED, ROBUST, MEDOIDS)),
+    lf.recipes.straight_through(lf.recipes.lloyd(), 1.0),
+]
+
+
+@pytest.mark.parametrize("recipe", VARIANTS, ids=lambda recipe: recipe.name)
+def test_the_truth_about_variants_is_found_by_intervention(recipe):
+    pairs = lf.interp.resampled_pairs(recipe, 4)
+    circuit = lf.Circuit(recipe, pairs[0].clean[0].shape[1], 3)
+    problem, inside = lf.interp.LayerProblem(circuit, pairs), lf.interp.truth(recipe).edges
+    scores = lf.interp.score_edges(problem, "activation patching")
+    names = [str(edge) for edge, score in zip(problem.edges, scores, strict=True) if score > 0]
+    assert names == [str(edge) for edge in problem.edges if str(edge) in set(map(str, inside))]
+
+
+def test_every_recipe_has_a_truth_or_is_refused():
+    refused = {"relocating", "medoids_swap", "symmetric", "learned"}
+    assert {*benchmark.RECIPES} | refused == {*lf.recipes.MAKERS}
+    assert not {*benchmark.RECIPES} & refused
+
+
 @pytest.mark.parametrize("name", ["lloyd", "spherical", "soft_dot", "robust", "robust_lifted"])
 def test_one_edge_is_that_of_ablate_edge(name):
     """`edge_patch` takes the difference from one edge, without strengths and live values."""
     problem = make(name, 1.0, n_pairs=1)
     circuit, layer = problem.circuit, problem.layer
-    inputs = [rows[0] for rows in problem._clean]
+    inputs = lf.interp.resampled_pairs(recipe_at(name, 1.0), 1, seed=4)[0].clean
+    ends = {node: f"layers.{layer}.{place}" for node, place in problem._state.items()}
     for number, edge in enumerate(problem.edges):
         if edge.target == "next_points":  # `edge_patch` acts in the layer after it
             continue
-        names = (*edge_names(circuit, edge, layer), *problem._state.values())
+        names = (*edge_names(circuit, edge, layer), *ends.values())
         run = circuit(*inputs, layer + 1, names_filter=names, seed=0)
         other = problem._other[edge.source][0]
         with circuit.patch(*edge_patch(circuit, edge, layer, run, run[names[0]] - other)):
             cut = circuit(*inputs, layer + 1, names_filter=names, seed=0)
         wanted = []
-        for node, place in problem._state.items():
+        for node, place in ends.items():
             clean, corrupted = (end[0] for end in problem._ends[node])
             way = clean - corrupted
             wanted.append(((cut[place] - corrupted) * way).sum() / way.square().sum())

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.circuits.circuit import Circuit
-from lloydformer.circuits.feedforward import QuadraticNetwork
+from lloydformer.circuits.feedforward import Quadratic, QuadraticNetwork
 from lloydformer.circuits.heads import Attention, Head
 from lloydformer.circuits.layer import Seed
 from lloydformer.circuits.projections import Projection
@@ -267,7 +267,8 @@ def truth(recipe: AnyRecipe) -> Truth:
     Raises
     ------
     ValueError
-        If weights are learned, or the recipe has stages or several heads in a slot.
+        If weights are learned, or the recipe has stages, several heads in a slot, or a network
+        other than that of lifted tokens.
 
     See Also
     --------
@@ -284,6 +285,12 @@ def truth(recipe: AnyRecipe) -> Truth:
         raise ValueError(
             f"recipe: found {getattr(recipe, 'name', recipe)!r}; the truth is known for "
             "constructed recipes without stages and modulation"
+        )
+    lifted = recipe.feedforward is None or isinstance(recipe.feedforward, Quadratic)
+    if not lifted or recipe.encoder_norm or recipe.encoder_feedforward:
+        raise ValueError(
+            f"recipe: found {recipe.name!r}; the truth is known for recipes whose network is "
+            "Quadratic(), without norm and network in the encoder"
         )
     if any(head.beside for head in recipe.heads.values()):
         raise ValueError(f"recipe: {recipe.name!r} has several heads in a slot; pass one for each")

@@ -1,17 +1,18 @@
 """A layer of a circuit as a problem for methods that find circuits, and inputs for it."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lloydformer.circuits.circuit import Circuit
 from lloydformer.circuits.feedforward import QuadraticNetwork
 from lloydformer.circuits.heads import Attention
+from lloydformer.circuits.layer import Layer, LayerContext, layer_noise
 from lloydformer.circuits.norms import zero_sum
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.interp.layer_graph import PARTS, candidate_edges, edge_names
@@ -24,6 +25,9 @@ _ORDER = (
     *("encoder_self", "encoder_cross", "affinity", "decoder_self", "decoder_cross"),
     *("feedforward", "next_points", "next_centers"),
 )
+# The tokens that a layer receives, and the stream of the tokens that it hands on.
+_TOKENS = ("encoder_tokens", "decoder_tokens")
+_STREAM_OF = {"next_points": "encoder", "next_centers": "decoder"}
 # Nodes that write tokens of centers.
 _OF_CENTERS = ("centers", "decoder_self", "decoder_cross", "feedforward", "next_centers")
 
@@ -96,19 +100,25 @@ class LayerProblem:
         slots = {name: slot for slot, heads in recipe.slots.items() for name in heads}
         rank = [_ORDER.index(slots.get(edge.target, edge.target)) for edge in self.edges]
         self.order: Sequence[int] = sorted(range(self.n_edges), key=lambda e: -rank[e])
-        place = f"layers.{layer}."
-        places = {"next_points": f"{place}encoder_next", "next_centers": f"{place}decoder_next"}
-        self._state = {name: places[name] for name in hands_on}
+        self._by_input: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for number, edge in enumerate(self.edges):
+            self._by_input[edge.target, edge.via].append(number)
+        # names of hook points: of what nodes write, of other values that are needed, of the end
+        place, needed = f"layers.{layer}.", [edge_names(circuit, e, layer) for e in self.edges]
+        first = [names[0].removeprefix(place) for names in needed]
+        self._points = {e.source: name for e, name in zip(self.edges, first, strict=True)}
+        others = {name.removeprefix(place) for names in needed for name in names[1:]}
+        self._points |= {name: name for name in others}
+        self._state = {name: f"{_STREAM_OF[name]}_next" for name in hands_on}
         # a norm is no sum: what it reads is one
-        self._sum_of_centers = f"{place}decoder_middle" if recipe.norm else places["next_centers"]
-        self._sources = {edge.source: edge_names(circuit, edge, layer)[0] for edge in self.edges}
-        others = {n for edge in self.edges for n in edge_names(circuit, edge, layer)[1:]}
-        self._needed = {name.rpartition(".")[2]: name for name in others}
-        self._clean = _stack([pair.clean for pair in pairs])
-        run, corrupted = (
-            self._call(inputs, self.n_pairs, (*self._state.values(), *self._sources.values()))
-            for inputs in (self._clean, _stack([pair.corrupted for pair in pairs]))
-        )
+        self._sum_of_centers = "decoder_middle" if recipe.norm else "decoder_next"
+        names = {place + name for name in (*first, *self._state.values(), *_TOKENS)}
+        runs = []
+        for inputs in ([pair.clean for pair in pairs], [pair.corrupted for pair in pairs]):
+            points, centers = (torch.stack(rows) for rows in zip(*inputs, strict=True))
+            seeds = [seed] * self.n_pairs
+            runs.append(circuit(points, centers, layer + 1, names_filter=[*names], seed=seeds))
+        run, corrupted = runs
         if not torch.equal(run.origin, corrupted.origin):
             raise ValueError(
                 "pairs: the inputs of a pair have different origins, so their tokens cannot be "
@@ -122,20 +132,14 @@ class LayerProblem:
             Attention does not depend on the order of tokens: another one is a valid run.
             """
             of_centers = slots.get(node, node) in _OF_CENTERS
-            return corrupted[name].detach().roll(int(of_centers), dims=-2)
+            return corrupted[place + name].detach().roll(int(of_centers), dims=-2)
 
-        self._other = {node: corrupt(node, name) for node, name in self._sources.items()}
+        self._tokens = [run[place + name].detach() for name in _TOKENS]
+        self._other = {e.source: corrupt(e.source, self._points[e.source]) for e in self.edges}
         self._ends = {
-            node: (run[name].detach(), corrupt(node, name)) for node, name in self._state.items()
+            node: (run[place + name].detach(), corrupt(node, name))
+            for node, name in self._state.items()
         }
-
-    def _call(self, inputs: tuple[Tensor, Tensor], count: int, keep: tuple[str, ...]) -> Any:
-        with warnings.catch_warnings():
-            # broken runs are what methods look for
-            warnings.filterwarnings("ignore", "layer .* a center is not a number", RuntimeWarning)
-            return self.circuit(
-                *inputs, self.layer + 1, names_filter=keep, seed=[self.seed] * count
-            )
 
     def metric(self, strengths: Tensor) -> Tensor:
         """Return the metric of runs with these strengths.
@@ -165,52 +169,43 @@ class LayerProblem:
         True
         """
         count = len(strengths)
+        strong = strengths.reshape(-1, self.n_edges)  # a row for each run and pair
         live: dict[str, Tensor] = {}
-        # (runs * pairs, 1, 1, edges), beside tokens (runs * pairs, m, dim)
-        strong = strengths.reshape(-1, 1, 1, self.n_edges)
+        differences: dict[tuple[str, ...], Tensor] = {}
 
-        def record(node: str) -> Callable[[Tensor], Tensor]:
-            def keep(value: Tensor) -> Tensor:
-                live[node] = value
-                return value
+        def record(node: str, module: nn.Module, inputs: object, value: Tensor) -> None:
+            live[node] = value
 
-            return keep
-
-        def removed(numbers: Sequence[int]) -> Tensor:
+        def removed(edges: Sequence[int]) -> Tensor:
             """Return what these edges no longer carry."""
-            total: Tensor | float = 0.0
-            for number in numbers:
-                node = self.edges[number].source
-                other = self._other[node].repeat(count, 1, 1)
-                total = total + strong[..., number] * (live[node] - other)
-            return cast(Tensor, total)
+            nodes = tuple(self.edges[edge].source for edge in edges)
+            if nodes not in differences:
+                differences[nodes] = torch.stack(
+                    [live[node] - self._other[node].repeat(count, 1, 1) for node in nodes]
+                )
+            return torch.einsum("bs,sbmd->bmd", strong[:, edges], differences[nodes])
 
-        by_place: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        for number, edge in enumerate(self.edges):
-            by_place[edge.target, edge.via].append(number)
-        inputs = (rows.repeat(count, 1, 1) for rows in self._clean)
-        with ExitStack() as patches:
-            for node, name in {**self._sources, **self._needed}.items():
-                patches.enter_context(self.circuit.patch(name, record(node)))
-            # the decoder reads these points as well, by edges of its own
-            at_the_end = by_place.pop(("next_points", "residual"), [])
-            for (target, via), numbers in by_place.items():
-                where, change = self._change(target, via, numbers, live, removed)
-                patches.enter_context(self.circuit.patch(where, change))
-            trace = self._call(
-                cast(tuple[Tensor, Tensor], tuple(inputs)),
-                count * self.n_pairs,
-                tuple(self._state.values()),
-            )
+        # not by Circuit.patch: the layers before would run each time, and there are many runs
+        layer = cast(Layer, self.circuit.layers[0])
+        points, centers = (tokens.repeat(count, 1, 1) for tokens in self._tokens)
+        noise = layer_noise([self.seed] * len(points), self.layer, points)
+        with ExitStack() as hooks:
+            for node, name in self._points.items():
+                point = layer.get_submodule(name)
+                hooks.enter_context(point.register_forward_hook(partial(record, node)))
+            for (target, via), edges in self._by_input.items():
+                if target != "next_points":
+                    name, change = self._change(target, via, edges, live, removed)
+                    hooks.enter_context(layer.get_submodule(name).register_forward_hook(change))
+            points, centers = layer(points, centers, LayerContext(noise))
+        # at the end, as the decoder reads these points as well, by edges of its own
+        if edges := self._by_input.get(("next_points", "residual")):
+            points = points - removed(edges)
+        found = {"next_points": points, "next_centers": centers}
         parts = []
         for node, (clean, corrupted) in self._ends.items():
-            state = trace[self._state[node]]
-            if node == "next_points":
-                state = state - removed(at_the_end)
-            way = clean - corrupted
-            along = ((state.unflatten(0, (count, self.n_pairs)) - corrupted) * way).sum(
-                dim=(-1, -2)
-            )
+            state, way = found[node].unflatten(0, (count, self.n_pairs)), clean - corrupted
+            along = ((state - corrupted) * way).sum(dim=(-1, -2))
             parts.append(along / way.square().sum(dim=(-1, -2)))
         return torch.stack(parts).mean(dim=0)
 
@@ -218,36 +213,30 @@ class LayerProblem:
         self,
         target: str,
         via: str,
-        numbers: list[int],
+        edges: list[int],
         live: dict[str, Tensor],
         removed: Callable[[Sequence[int]], Tensor],
-    ) -> tuple[str, Callable[[Tensor], Tensor]]:
-        """Return the arguments of `Circuit.patch` that act on all edges of one input."""
-        module = cast(Any, self.circuit.layers[0])
-        place = f"layers.{self.layer}."
+    ) -> tuple[str, Callable[[nn.Module, object, Tensor], Tensor]]:
+        """Return a hook point, and the hook that acts on all edges of one input."""
+        layer = self.circuit.layers[0]
         if via == "input":
-            network: QuadraticNetwork = module.feedforward
-
-            def activate(value: Tensor) -> Tensor:
-                return network.activate(live["decoder_middle"] - removed(numbers))
-
-            return f"{place}feedforward.hidden", activate
+            network = cast(QuadraticNetwork, layer.get_submodule("feedforward"))
+            return "feedforward.hidden", lambda module, inputs, value: network.activate(
+                live["decoder_middle"] - removed(edges)
+            )
         if via == "residual":
-            return self._sum_of_centers, lambda value: value - removed(numbers)
+            return self._sum_of_centers, lambda module, inputs, value: value - removed(edges)
         matrix, where = PARTS[via]
-        head: Attention = module.get_submodule(target)
+        head = cast(Attention, layer.get_submodule(target))
 
-        def project(value: Tensor) -> Tensor:
-            apart, separation = removed(numbers), live.get("separation", 0.0)
-            none = head.project(matrix, torch.zeros_like(apart), separation)  # the bias
-            return value - (head.project(matrix, apart, separation) - none)
+        def project(module: nn.Module, inputs: object, value: Tensor) -> Tensor:
+            apart, separation = removed(edges), live.get("separation", 0.0)
+            change = head.project(matrix, apart, separation)
+            if hasattr(head, f"{matrix}_bias"):  # it belongs to the input, not to an edge
+                change = change - head.project(matrix, torch.zeros_like(apart), separation)
+            return value - change
 
-        return f"{place}{target}.{where}", project
-
-
-def _stack(inputs: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    points, centers = zip(*inputs, strict=True)
-    return torch.stack(points), torch.stack(centers)
+        return f"{target}.{where}", project
 
 
 def resampled_pairs(
