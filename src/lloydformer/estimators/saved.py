@@ -45,6 +45,7 @@ _NUMBERS: dict[str, type[Any]] = {
     "inverse_temperature_": float,
     "converged_": bool,
     "lower_bound_": float,
+    "gap_": float,
 }
 
 # Kind of number and shape of the fitted attributes that are arrays; k clusters, d features. None:
@@ -58,6 +59,8 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "objective_history_": ("f", ("any",)),
     "best_objective_history_": ("f", ("any",)),
     "feature_names_in_": ("O", ("d",)),
+    "sizes_": ("i", ("k",)),
+    "prices_": ("f", ("k",)),
     "weights_": ("f", ("k",)),
     "means_": ("f", ("k", "d")),
     **dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), ("f", None)),

@@ -67,11 +67,16 @@ class FinalAssignment:
     masses : tuple of float or None
         The weight of the points of each cluster, from which `partial_fit` continues; None in plans
         whose centers are not running means.
+    gap, prices : float, tuple of float or None
+        In plans with bounds on sizes: the proved relative distance to the cheapest assignment, and
+        the price of a place in each cluster, which proves it.
     """
 
     inertia: float
     objective: float
     masses: tuple[float, ...] | None = None
+    gap: float | None = None
+    prices: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)

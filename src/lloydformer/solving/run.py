@@ -83,6 +83,8 @@ class Outcome:
         The weight of the points of each cluster, in plans whose centers are running means.
     n_steps : int or None
         Number of mini-batches; None if every iteration used all rows.
+    gap, prices : float, tuple of float or None
+        As in `FinalAssignment`.
     """
 
     centers: Tensor
@@ -91,6 +93,8 @@ class Outcome:
     rows: Tensor | None = None
     masses: tuple[float, ...] | None = None
     n_steps: int | None = None
+    gap: float | None = None
+    prices: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,10 @@ class FitContext:
         final = layout.round_centers(centers)
         returned = layout.to_exact_units(layout.to_data_units(final))
         last = self.plan.finish(self.session, final.to(layout.dtype), returned)
-        return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses, n_steps)
+        ends = (*history, last.objective)
+        return Outcome(
+            final, last.inertia, ends, rows, last.masses, n_steps, last.gap, last.prices
+        )
 
 
 def measure_moments(session: Session, tol: float) -> tuple[float, float]:
