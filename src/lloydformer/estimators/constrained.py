@@ -3,7 +3,6 @@
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,8 +27,9 @@ class ConstrainedKMeans(Clusterer):
     r"""K-means whose clusters have at least `size_min` and at most `size_max` points.
 
     Minimises $\sum_i w_i \lVert x_i - c_{a_i} \rVert^2$ over centers and labels $a$ such that
-    $l_j \le |\{i : a_i = j\}| \le u_j$. Each iteration assigns the points at the smallest cost within
-    the bounds, exactly, and moves each center to the mean of its points, so the objective never rises.
+    $l_j \le |\{i : a_i = j\}| \le u_j$. Each iteration assigns the points at the smallest cost
+    within the bounds, exactly, and moves each center to the mean of its points, so the objective
+    never rises.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class ConstrainedKMeans(Clusterer):
         Fewest rows of a cluster: a number of rows (int), or a fraction of all rows (float), rounded
         down. One for all clusters, or one for each. None: no bound.
     size_max : int, float, array-like or None, default=None
-        Most rows of a cluster, in the same way; a fraction is rounded up. With ``1 / n_clusters`` for
-        both, sizes differ by at most one.
+        Most rows of a cluster, in the same way; a fraction is rounded up. With ``1 / n_clusters``
+        for both, sizes differ by at most one.
     init : {"k-means++", "k-means||", "robust", "random"}, array or callable, default="k-means++"
         Initial centers:
 
@@ -73,12 +73,14 @@ class ConstrainedKMeans(Clusterer):
         What happens when a cluster loses all its points. "farthest" moves its center to the
         point that is farthest from its own center, as scikit-learn does; "keep" leaves its
         center where it is; "error" raises a `ValueError`.
-    engine : {"auto", "native", "chunked"}, default="auto"
-        Implementation that runs the computation: "native" is compiled C++ for the CPU. "chunked" is
-        PyTorch and NumPy, and holds all n_samples * n_clusters distances in memory. "auto" is
-        "native" where that is installed. There is none for a GPU, for Dask or for ranks.
+    engine : {"auto", "native", "chunked", "cuda"}, default="auto"
+        Implementation that runs the computation. "native" is compiled C++ for the CPU; rows of a
+        Dask cluster or of ranks are copied to each process that runs it. Others ("chunked", and
+        "cuda" on a GPU) assign in NumPy with all n_samples * n_clusters distances in memory: for
+        small data. "auto" chooses by the device that X is on.
     device : str, torch.device or None, default=None
-        None or "cpu": the work is done on the CPU.
+        Device that does the work, for instance "cuda". Arrays are copied to it, and results are
+        copied back. None uses the CPU for arrays and the device of X for tensors.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -87,6 +89,15 @@ class ConstrainedKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
+    match_to : array-like, Tensor or None, default=None
+        Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
+        renumbered to match them: cluster j is the one paired with row j, in the pairing with the
+        smallest sum of squared distances. Nothing else depends on it.
+    checkpoint : str, PathLike or None, default=None
+        File that `fit` writes every few iterations and removes at its end. If it exists when a fit
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
+        iterations may be passed to `callback` twice.
 
     Attributes
     ----------
@@ -114,9 +125,10 @@ class ConstrainedKMeans(Clusterer):
         Proved bound of the relative difference between `inertia_` and the inertia of the cheapest
         labels within the bounds, for these centers. Rounding leaves about 1e-15.
     prices_ : ndarray or Tensor of shape (n_clusters,)
-        Price of a place in each cluster, in units of `inertia_`: positive where `size_max` turns rows
-        away, negative where `size_min` draws them in, otherwise 0. Each row is in a cluster with its
-        smallest squared distance (times its weight) plus price, which is what proves `gap_`.
+        Price of a place in each cluster, in units of `inertia_`: positive where `size_max` turns
+        rows away, negative where `size_min` draws them in, otherwise 0. Each row is in a cluster
+        with its smallest squared distance (times its weight) plus price, which is what proves
+        `gap_`.
 
     See Also
     --------
@@ -125,13 +137,13 @@ class ConstrainedKMeans(Clusterer):
 
     Notes
     -----
-    Bounds count rows, not weights: a row is never split between clusters, and no choice of whole rows
-    may give the weight that a bound asks for. A weight multiplies the cost of its row. Rows of weight
-    0 count in no cluster and get the nearest center.
+    Bounds count rows, not weights: a row is never split between clusters, and no choice of whole
+    rows may give the weight that a bound asks for. A weight multiplies the cost of its row. Rows of
+    weight 0 count in no cluster and get the nearest center.
 
     `predict` gives every row its nearest center, whatever the bounds; ``predict(X, bounded=True)``
-    assigns the rows of X within the bounds, where fractions are those of the rows of this X. `score`
-    is that of the nearest centers.
+    assigns the rows of X within the bounds, where fractions are those of the rows of this X.
+    `score` is that of the nearest centers.
 
     With one bound for each cluster, bound j belongs to center j, and so to row j of a given `init`.
 
@@ -147,14 +159,9 @@ class ConstrainedKMeans(Clusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: rules
-            for name, rules in Clusterer._parameter_constraints.items()
-            if name not in ("match_to", "checkpoint")
-        },
-        **dict.fromkeys(
-            ("size_min", "size_max"), [None, Interval(Real, 0, None, closed="left"), "array-like"]
-        ),
+        **Clusterer._parameter_constraints,
+        "size_min": [None, Interval(Real, 0, None, closed="left"), "array-like"],
+        "size_max": [None, Interval(Real, 0, None, closed="left"), "array-like"],
     }
 
     def __init__(
@@ -174,6 +181,8 @@ class ConstrainedKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
+        match_to: Any = None,
+        checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.size_min = size_min
@@ -189,6 +198,8 @@ class ConstrainedKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
+        self.match_to = match_to
+        self.checkpoint = checkpoint
 
     def _recipe(self) -> Recipe:
         return recipes.constrained(self.size_min, self.size_max)
@@ -203,21 +214,19 @@ class ConstrainedKMeans(Clusterer):
         self._check_bounds(blocks)
 
     def _check_bounds(self, blocks: Blocks) -> None:
-        """Raise `ValueError` if the rows are elsewhere, or no assignment of them is possible."""
-        layout = blocks.layout
-        if isinstance(blocks, PartitionedBlocks) or layout.device.type != "cpu":
-            where = (
-                "in partitions (Dask, ranks or a checkpoint)"
-                if isinstance(blocks, PartitionedBlocks)
-                else f"on {layout.device}"
-            )
-            raise ValueError(
-                f"X: found rows {where}, but bounds on sizes need all rows in the memory of one "
-                "process; pass an array, or use KMeans without bounds"
-            )
-        count = count_positive_weights(blocks) if layout.weighted else layout.n_rows
+        """Raise `ValueError` if no assignment of the rows is within the bounds."""
+        count = blocks.layout.n_rows
+        if isinstance(blocks, PartitionedBlocks):
+            count = blocks.n_weighted
+        elif blocks.layout.weighted:
+            count = count_positive_weights(blocks)
         sizes = read_sizes("size_min", self.size_min), read_sizes("size_max", self.size_max)
         resolve_sizes(*sizes, count, int(self.n_clusters))
+        if self.match_to is not None and max(map(len, sizes)) > 1:
+            raise ValueError(
+                "match_to: found together with a bound for each cluster, whose numbers it would "
+                "change; pass the earlier centers as init"
+            )
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -226,16 +235,11 @@ class ConstrainedKMeans(Clusterer):
 
     def _store(self, result: Result, source: Source, plan: Plan) -> None:
         super()._store(result, source, plan)
-        outcome, labels = result.outcome, result.labels
-        assert outcome.gap is not None and outcome.prices is not None
-        assert isinstance(labels, torch.Tensor)
-        rows = labels.numpy()
-        weights = source.blocks.weights(0, len(rows))
-        there = slice(None) if weights is None else weights.numpy() > 0
-        sizes = np.bincount(rows[there], minlength=int(self.n_clusters))
-        self.gap_ = outcome.gap
-        self.prices_ = source.to_input_kind(torch.tensor(outcome.prices, dtype=torch.float64))
-        self.sizes_ = source.to_input_kind(torch.from_numpy(sizes.astype(np.int64)))
+        certificate, device = result.outcome.certificate, result.centers.device
+        assert certificate is not None
+        prices = torch.tensor(certificate.prices, dtype=torch.float64, device=device)
+        self.gap_, self.prices_ = certificate.gap, source.to_input_kind(prices)
+        self.sizes_ = source.to_input_kind(torch.tensor(certificate.sizes, device=device))
 
     def _assign(self, X: Any, sample_weight: Any = None) -> tuple[Any, float]:
         # The nearest centers, as `predict` without `bounded`.

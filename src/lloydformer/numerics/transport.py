@@ -1,12 +1,13 @@
 """Bounds on the sizes of clusters, and the cheapest assignment within them.
 
-For given costs of n rows in k clusters it is a transport problem with k small sinks. The solver here is
-exact and in NumPy, for circuits and for engines without kernels;
+For given costs of n rows in k clusters it is a transport problem with k small sinks. The solver
+here is exact and in NumPy, for circuits and for engines without kernels;
 `engines/native/kernels/transport.hpp` has the same method for millions of rows.
 """
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,13 +18,13 @@ from numpy import ndarray
 # Numbers of rows, or fractions of all rows: none, one for all clusters, or one for each.
 Sizes = tuple[int | float, ...]
 
-# A fraction of n rows that is this close to a whole number, relative to n, is that number: 0.29 * 100
-# is 28.999999999999996.
+# A fraction of n rows that is this close to a whole number, relative to n, is that number: 0.29 *
+# 100 is 28.999999999999996.
 _WHOLE = 1e-12
 
 
 def read_sizes(argument: str, given: Any) -> Sizes:
-    """Return bounds as a tuple; raise `ValueError` for what is no number of rows and no fraction."""
+    """Return bounds as a tuple; raise `ValueError` for anything but numbers and fractions."""
     if given is None:
         return ()
     repair = "pass a whole number of rows, a fraction from 0 to 1, or one of these for each cluster"
@@ -40,6 +41,8 @@ def read_sizes(argument: str, given: Any) -> Sizes:
             read.append(int(value))
         elif isinstance(value, float) and 0 <= value <= 1:
             read.append(value)
+        elif isinstance(value, float) and value.is_integer() and 1 < value < 2**53:
+            read.append(int(value))  # of an array that also has fractions
         else:
             raise ValueError(f"{argument}: found {value!r}; {repair}")
     return tuple(read)
@@ -116,11 +119,11 @@ def assign_within(
 ) -> tuple[Int[ndarray, " n"], Float[ndarray, " k"]]:
     """Return the labels with the smallest sum of costs within the bounds, and prices that prove it.
 
-    Successive shortest paths in a graph whose nodes are the clusters and the ground, which stands for
-    the numbers of places that are used. The arc a -> b costs what the cheapest row of a pays for
-    moving to b; a path moves one row along each of its arcs, from a cluster with too many rows to one
-    with room. A row is always in a cluster with its smallest cost plus price. `prices`: those to
-    begin with, of a similar problem.
+    Successive shortest paths in a graph whose nodes are the clusters and the ground, which stands
+    for the numbers of places that are used. The arc a -> b costs what the cheapest row of a pays
+    for moving to b; a path moves one row along each of its arcs, from a cluster with too many rows
+    to one with room. A row is always in a cluster with its smallest cost plus price. `prices`:
+    those to begin with, of a similar problem.
     """
     n, k = costs.shape
     price = np.zeros(k + 1)  # the ground is the last node
@@ -166,7 +169,7 @@ def assign_within(
         path = [target]
         while path[-1] != source:
             path.append(int(through[path[-1]]))
-        for to, a in zip(path, path[1:], strict=False):
+        for to, a in pairwise(path):
             if a == k:
                 used[to] -= 1
             elif to == k:
@@ -179,4 +182,3 @@ def assign_within(
         excess[source] -= 1
         excess[target] += 1
     return labels, price[:k] - price[k]
-

@@ -1,9 +1,9 @@
 """K-means with bounds on the sizes of clusters: a transport problem, or Sinkhorn's iteration.
 
-In the limit of large inverse temperatures the assignment is not a fold, as each label depends on all
-points. It is a task, `BoundedAssignment`; an engine without a kernel for it gets the costs of all
-points by a fold and solves the problem in NumPy. At a finite temperature every round is a fold: the
-factors of rows follow from those of columns, so that only k numbers are kept.
+In the limit of large inverse temperatures the assignment is not a fold, as each label depends on
+all points. It is a task, `BoundedAssignment`; an engine without a kernel for it gets the costs of
+all points by a fold and solves the problem in NumPy. At a finite temperature every round is a fold:
+the factors of rows follow from those of columns, so that only k numbers are kept.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ from lloydformer.numerics.transport import (
     resolve_sizes,
 )
 from lloydformer.plans.assign import NearestDistances, cluster_masses, count_label_changes
-from lloydformer.plans.contract import FinalAssignment, Plan, Step, Sums
+from lloydformer.plans.contract import Certificate, FinalAssignment, Plan, Step, Sums
 from lloydformer.plans.session import Columns, PointBlock, Session, SumFold, Task, weighted_sum
 
 # Most costs that are held for the solver in NumPy: 2 GB in float64.
@@ -35,8 +35,8 @@ class Assigned:
     Attributes
     ----------
     prices : Tensor of shape (k,)
-        The price of a place in each cluster, in float64: each point is in a cluster with the smallest
-        w d^2 + price.
+        The price of a place in each cluster, in float64: each point is in a cluster with the
+        smallest w d^2 + price.
     cost, bound : float
         The sum of w d^2, and a lower bound of it over all assignments within the bounds; both 0
         unless `certify` was set.
@@ -93,7 +93,7 @@ class WeightedRows(SumFold):
 
 @dataclass(frozen=True)
 class CostTable:
-    """The squared distances (n, k) of all points to all centers and the weights (n,), in float64."""
+    """Squared distances (n, k) of all points to all centers, and weights (n,), in float64."""
 
     centers: Tensor
     returned: Tensor | None
@@ -130,7 +130,10 @@ class GivenLabels(SumFold):
 
 @dataclass(frozen=True)
 class LabelledSums(SumFold):
-    """Sums (k, d), masses (k,), the sum of w d^2 and the changed labels, by the session's labels."""
+    """Sums (k, d), masses (k,), sum of w d^2, changed labels and sizes (k,), by the labels.
+
+    The size of a cluster is its number of points with a weight above 0.
+    """
 
     centers: Tensor
     returned: Tensor | None = None
@@ -145,8 +148,11 @@ class LabelledSums(SumFold):
         else:
             squares = block.rows.exact_squares(self.returned, labels)
         sums = block.rows.sums(labels, k, block.weights)
-        masses = cluster_masses(labels, block.weights, k)
-        return sums, masses, weighted_sum(squares, block.weights), count_label_changes(block)
+        sizes = masses = cluster_masses(labels, block.weights, k)
+        if block.weights is not None:
+            sizes = cluster_masses(labels, (block.weights > 0).double(), k)
+        cost = weighted_sum(squares, block.weights)
+        return sums, masses, cost, count_label_changes(block), sizes
 
 
 def assign_in_memory(session: Session, task: BoundedAssignment) -> Assigned:
@@ -212,7 +218,7 @@ class ConstrainedPlan(Plan):
     def step_with_prices(self, session: Session, centers: Tensor) -> tuple[Step, "ConstrainedPlan"]:
         """Run one iteration; also return the plan with the prices for the next one."""
         found = self.assign(session, centers)
-        sums, masses, cost, changed = session.fold(LabelledSums(centers))
+        sums, masses, cost, changed, _ = session.fold(LabelledSums(centers))
         step = Step(Sums(sums, masses), cost, changed)
         return step, replace(self, prices=tuple(found.prices.tolist()))
 
@@ -223,11 +229,13 @@ class ConstrainedPlan(Plan):
         self, session: Session, centers: Tensor, returned: Tensor | None = None
     ) -> FinalAssignment:
         found = self.assign(session, centers, returned, certify=True)
-        _, masses, cost, _ = session.fold(LabelledSums(centers, returned))
-        inertia, prices = cost.item(), tuple(found.prices.tolist())
+        _, masses, cost, _, sizes = session.fold(LabelledSums(centers, returned))
         # Rounding may take the bound just above the cost.
         gap = max(0.0, 1 - found.bound / found.cost) if found.cost > 0 else 0.0
-        return FinalAssignment(inertia, inertia, tuple(masses.tolist()), gap, prices)
+        counts = tuple(int(size) for size in sizes.tolist())
+        certificate = Certificate(gap, tuple(found.prices.tolist()), counts)
+        inertia = cost.item()
+        return FinalAssignment(inertia, inertia, tuple(masses.tolist()), certificate)
 
 
 @dataclass(frozen=True)
@@ -285,8 +293,9 @@ def _scores(block: PointBlock, centers: Tensor) -> Tensor:
 class SinkhornPlan(Plan):
     """Each center moves to the mean of all points, weighted by Sinkhorn's shares.
 
-    Bounds are for sums of shares, where a weight counts as so many points. The objective is the free
-    energy within the bounds, as its dual: the limit of the cost for large inverse temperatures.
+    Bounds are for sums of shares, where a weight counts as so many points. The objective is the
+    free energy within the bounds, as its dual: the limit of the cost for large inverse
+    temperatures.
     """
 
     inverse_temperature: float = 1.0

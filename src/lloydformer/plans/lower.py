@@ -243,7 +243,8 @@ def _find_bounded_meaning(recipe: Recipe, bounded: Transport | Sinkhorn) -> Mean
     """Return what cross-attention computes if the encoder bounds the sizes of clusters.
 
     Labels may be any in this proof: all that decides which points a center summarises is the
-    assignment that the encoder has written, so the decoder is that of the same recipe without bounds.
+    assignment that the encoder has written, so the decoder is that of the same recipe without
+    bounds.
     """
     plain = LimitingSoftmax("first") if isinstance(bounded, Transport) else Softmax()
     unbounded = replace(
@@ -259,8 +260,8 @@ def _find_bounded_meaning(recipe: Recipe, bounded: Transport | Sinkhorn) -> Mean
     score = _describe_score(recipe, "encoder_cross")
     if isinstance(bounded, Transport):
         return Meaning(
-            "encoder_cross: each point goes to one center, so that the sizes are within their bounds "
-            f"and the sum of the {score} is the largest: a transport problem.",
+            "encoder_cross: each point goes to one center, so that the sizes are within their "
+            f"bounds and the sum of the {score} is the largest: a transport problem.",
             summarising,
             ConstrainedPlan(bounded.size_min, bounded.size_max),
         )

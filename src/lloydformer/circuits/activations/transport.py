@@ -33,7 +33,7 @@ def _describe(size_min: Sizes, size_max: Sizes) -> str:
 
 @dataclass(frozen=True)
 class Transport(Activation):
-    r"""The limit of Sinkhorn attention: all weight of a query on one key, within bounds of the keys.
+    r"""The limit of Sinkhorn attention: one key for each query, and bounds on what a key gets.
 
     Solves $\max_P \langle A, P \rangle$ over $P \in \{0, 1\}^{n \times k}$ with rows that sum to 1
     and columns that sum to at least `size_min` and at most `size_max`: a transport problem.
@@ -89,8 +89,8 @@ class Transport(Activation):
 class Sinkhorn(TemperedActivation):
     r"""Sinkhorn attention: $P_{ij} = \exp(\gamma a_{ij} + u_i + v_j)$ with bounds on columns.
 
-    Solves $\max_P \gamma \langle A, P \rangle - \sum_{ij} P_{ij} \log P_{ij}$ over $P \ge 0$ with rows
-    that sum to 1 and columns that sum to at least `size_min` and at most `size_max`, by turns:
+    Solves $\max_P \gamma \langle A, P \rangle - \sum_{ij} P_{ij} \log P_{ij}$ over $P \ge 0$ with
+    rows that sum to 1 and columns that sum to at least `size_min` and at most `size_max`, by turns:
     $u_i$ normalises a row, and $v_j$ takes a column to the nearest size that is allowed. After
     `n_rounds` of both rows sum to 1, and columns are within their bounds but for what convergence
     has left.

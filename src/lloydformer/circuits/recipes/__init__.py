@@ -79,8 +79,8 @@ OF_PAIRS: tuple[Callable[..., AnyRecipe], ...] = (recombining,)
 # `lloydformer.check`, which pass on centers alone, do not have them.
 MIXTURES: tuple[Callable[..., Recipe], ...] = (mixture,)
 
-# Makers of recipes whose assignment depends on all points together, because the sizes of clusters have
-# bounds. The explorer computes the attention of each point by itself and does not have them.
+# Makers of recipes whose assignment depends on all points together, because the sizes of clusters
+# have bounds. The explorer computes the attention of each point by itself and does not have them.
 BOUNDED: tuple[Callable[..., Recipe], ...] = (constrained,)
 
 # All of them by name, for lists of recipes.

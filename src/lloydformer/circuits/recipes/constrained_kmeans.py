@@ -18,15 +18,15 @@ def constrained(
     r"""Return the recipe of k-means whose clusters have at least and at most so many points.
 
     One part of `lloyd()` is replaced, the activation of the encoder's cross-attention: Sinkhorn
-    attention normalises the rows of $\exp(-\gamma \lVert x_i - c_j \rVert^2)$ to 1 and its columns to
-    the sizes, by turns. In the limit of large $\gamma$ it is a transport problem, in which each point
-    has one cluster.
+    attention normalises the rows of $\exp(-\gamma \lVert x_i - c_j \rVert^2)$ to 1 and its columns
+    to the sizes, by turns. In the limit of large $\gamma$ it is a transport problem, in which each
+    point has one cluster.
 
     Parameters
     ----------
     size_min, size_max : int, float or sequence of them, default=None
-        Bounds of the sizes: numbers of points (int), or fractions of all points (float; rounded down
-        in `size_min`, up in `size_max`). One for all clusters or one for each; None: no bound.
+        Bounds of the sizes: numbers of points (int), or fractions of all points (float; rounded
+        down in `size_min`, up in `size_max`). One for all clusters or one for each; None: no bound.
     inverse_temperature : float or None, default=None
         The inverse temperature $\gamma$, which multiplies the squared distance. None: the limit.
     n_rounds : int, default=100
@@ -71,5 +71,5 @@ def constrained(
         encoder_cross=encoder,
         decoder_cross=decoder,
         algorithm="k-means with bounded sizes",
-        stated=None,
+        appendix="docs/cluster-sizes.md",
     )
