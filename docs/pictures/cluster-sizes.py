@@ -24,7 +24,7 @@ def draw(path: Path) -> None:
     rows = problem()
     models = {
         "k-means": lf.KMeans(4, random_state=0),
-        "at most 350 rows": lf.ConstrainedKMeans(4, size_max=350, random_state=0),
+        "at most 300 rows": lf.ConstrainedKMeans(4, size_max=300, random_state=0),
         "balanced": lf.ConstrainedKMeans(4, size_min=1 / 4, size_max=1 / 4, random_state=0),
     }
     figure = Figure(figsize=(9, 2.2), layout="constrained")

@@ -28,7 +28,6 @@ def test_sizes_are_within_the_bounds_in_every_file(command, here):
     assert (sizes <= [45, 45, 50]).all()
     found = json.loads(out)
     assert [found["clusters"][str(j)]["size"] for j in range(3)] == sizes.tolist()
-    assert found["parameters"]["size_max"] == [45, 45, 50]
     model = lf.ConstrainedKMeans.from_pretrained(here / "points-clusters" / "model")
     assert (model.size_min, list(model.size_max)) == (0.25, [45, 45, 50])
     assert model.sizes_.tolist() == sizes.tolist()
