@@ -212,7 +212,10 @@ def test_weights_multiply_costs_and_bounds_count_rows(rng, engine):
         ({"size_max": 1.5}, "size_max: found 1.5; pass a whole number of rows"),
         ({"size_max": -1}, "size_max"),
         ({"size_min": "all"}, "size_min"),
-        ({"size_max": [4, 4, 5], "match_to": np.zeros((3, 2))}, "match_to: found together with"),
+        (
+            {"size_max": [4, 4, 5], "reference_centers": np.zeros((3, 2))},
+            "reference_centers: found together with",
+        ),
     ],
 )
 def test_bad_bounds_are_refused(settings, words, rng):

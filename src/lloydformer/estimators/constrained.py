@@ -89,7 +89,7 @@ class ConstrainedKMeans(Clusterer):
     warm_start : bool, default=False
         If True and the estimator is fitted, `fit` begins at its `cluster_centers_` instead of
         using `init` and `n_init`.
-    match_to : array-like, Tensor or None, default=None
+    reference_centers : array-like, Tensor or None, default=None
         Earlier centers, one per row, for instance `cluster_centers_` of the last fit. Clusters are
         renumbered to match them: cluster j is the one paired with row j, in the pairing with the
         smallest sum of squared distances. Nothing else depends on it.
@@ -118,7 +118,7 @@ class ConstrainedKMeans(Clusterer):
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features seen during `fit`. Defined only when all column names of X are
-        strings: in a data frame, or in a file opened with `lf.data.open`.
+        strings: in a data frame, or in a file opened with `lf.data.open_dataset`.
     sizes_ : ndarray or Tensor of shape (n_clusters,)
         Number of rows with positive weight in each cluster.
     gap_ : float
@@ -181,7 +181,7 @@ class ConstrainedKMeans(Clusterer):
         device: Any = None,
         callback: Any = None,
         warm_start: bool | Any = False,
-        match_to: Any = None,
+        reference_centers: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -198,7 +198,7 @@ class ConstrainedKMeans(Clusterer):
         self.device = device
         self.callback = callback
         self.warm_start = warm_start
-        self.match_to = match_to
+        self.reference_centers = reference_centers
         self.checkpoint = checkpoint
 
     def _recipe(self) -> Recipe:
@@ -222,10 +222,10 @@ class ConstrainedKMeans(Clusterer):
             count = count_positive_weights(blocks)
         sizes = read_sizes("size_min", self.size_min), read_sizes("size_max", self.size_max)
         resolve_sizes(*sizes, count, int(self.n_clusters))
-        if self.match_to is not None and max(map(len, sizes)) > 1:
+        if self.reference_centers is not None and max(map(len, sizes)) > 1:
             raise ValueError(
-                "match_to: found together with a bound for each cluster, whose numbers it would "
-                "change; pass the earlier centers as init"
+                "reference_centers: found together with a bound for each cluster, whose numbers "
+                "it would change; pass the earlier centers as init"
             )
 
     def _validate_params(self) -> None:
@@ -261,9 +261,10 @@ class ConstrainedKMeans(Clusterer):
         ----------
         X : array-like, sparse matrix, Tensor or Blocks of shape (n_samples, n_features)
             The points, one per row: an array, a data frame, a tensor in float32 or float64, or
-            what `lf.data.open` returns. Sparse matrices are accepted by `KMeans`, `SoftKMeans`,
-            `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures without full or tied
-            covariances; CSR is read in place, other formats are converted to a copy in CSR.
+            what `lf.data.open_dataset` returns. Sparse matrices are accepted by `KMeans`,
+            `SoftKMeans`, `SphericalKMeans`, `RelocatingKMeans`, `LearnedKMeans` and mixtures
+            without full or tied covariances; CSR is read in place, other formats are converted to a
+            copy in CSR.
         bounded : bool, default=False
             If True, labels are the cheapest ones within `size_min` and `size_max` for the rows of X
             together: fractions are those of these rows, numbers of rows are as they are. If False,

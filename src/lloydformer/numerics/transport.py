@@ -119,11 +119,11 @@ def assign_within(
 ) -> tuple[Int[ndarray, " n"], Float[ndarray, " k"]]:
     """Return the labels with the smallest sum of costs within the bounds, and prices that prove it.
 
-    Successive shortest paths in a graph whose nodes are the clusters and the ground, which stands
-    for the numbers of places that are used. The arc a -> b costs what the cheapest row of a pays
-    for moving to b; a path moves one row along each of its arcs, from a cluster with too many rows
-    to one with room. A row is always in a cluster with its smallest cost plus price. `prices`:
-    those to begin with, of a similar problem.
+    Successive shortest paths in a graph whose nodes are the clusters and the ground. The arc a -> b
+    costs what the cheapest row of a pays for moving to b; a path moves one row along each of its
+    arcs, from a cluster with too many rows to one with room. Arcs to and from the ground change how
+    many places of a cluster are used. A row is always in a cluster with its smallest cost plus
+    price. `prices`: those to begin with, of a similar problem.
     """
     n, k = costs.shape
     price = np.zeros(k + 1)  # the ground is the last node

@@ -185,7 +185,7 @@ class ConstrainedPlan(Plan):
     Attributes
     ----------
     size_min, size_max : tuple of int or float
-        As in `circuits.activations.Transport`.
+        As in `circuits.activations.LimitingSinkhorn`.
     prices : tuple of float or None
         The prices of the last iteration, to begin with.
     """
@@ -242,8 +242,8 @@ class ConstrainedPlan(Plan):
 class ColumnSums:
     """Logarithms of the sums over the points of exp(score + u): Sinkhorn's columns, unscaled.
 
-    The score is -gamma d^2, and u = -log sum_j exp(score_j + v_j) normalises the row. Each weight
-    counts as so many points.
+    The score is -gamma d^2, and u = -log sum_j exp(score_j + v_j) normalises the row. A weight
+    counts as this number of points.
     """
 
     centers: Tensor
@@ -293,8 +293,8 @@ def _scores(block: PointBlock, centers: Tensor) -> Tensor:
 class SinkhornPlan(Plan):
     """Each center moves to the mean of all points, weighted by Sinkhorn's shares.
 
-    Bounds are for sums of shares, where a weight counts as so many points. The objective is the
-    free energy within the bounds, as its dual: the limit of the cost for large inverse
+    Bounds are for sums of shares, where a weight counts as this number of points. The objective is
+    the free energy within the bounds, as its dual: the limit of the cost for large inverse
     temperatures.
     """
 

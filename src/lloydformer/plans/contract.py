@@ -56,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How good an assignment is whose sizes are within bounds.
+    """A proof of how good an assignment within bounds on sizes is.
 
     Attributes
     ----------

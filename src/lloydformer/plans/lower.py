@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from lloydformer.circuits.activations import (
     Gumbel,
     Identity,
+    LimitingSinkhorn,
     LimitingSoftmax,
     Linear,
     NormMax,
@@ -18,7 +19,6 @@ from lloydformer.circuits.activations import (
     Softmax,
     Sparsemax,
     TopK,
-    Transport,
 )
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.gradients import forward_only
@@ -232,21 +232,21 @@ def _find_meaning(recipe: Recipe) -> Meaning:
     for rule in RULES:
         if (meaning := rule(recipe)) is not None:
             return meaning
-    if isinstance(recipe.encoder_cross.activation, Transport | Sinkhorn):
+    if isinstance(recipe.encoder_cross.activation, LimitingSinkhorn | Sinkhorn):
         return _find_bounded_meaning(recipe, recipe.encoder_cross.activation)
     assigning, gamma = _assign(recipe)
     summarising, plan = _summarise(recipe, gamma)
     return Meaning(assigning, summarising, plan)
 
 
-def _find_bounded_meaning(recipe: Recipe, bounded: Transport | Sinkhorn) -> Meaning:
+def _find_bounded_meaning(recipe: Recipe, bounded: LimitingSinkhorn | Sinkhorn) -> Meaning:
     """Return what cross-attention computes if the encoder bounds the sizes of clusters.
 
     Labels may be any in this proof: all that decides which points a center summarises is the
     assignment that the encoder has written, so the decoder is that of the same recipe without
     bounds.
     """
-    plain = LimitingSoftmax("first") if isinstance(bounded, Transport) else Softmax()
+    plain = LimitingSoftmax("first") if isinstance(bounded, LimitingSinkhorn) else Softmax()
     unbounded = replace(
         recipe, encoder_cross=replace(recipe.encoder_cross, activation=plain), stated=None
     )
@@ -258,7 +258,7 @@ def _find_bounded_meaning(recipe: Recipe, bounded: Transport | Sinkhorn) -> Mean
             f"no fold is known for {recipe.decoder_cross.cell} together with bounds on sizes",
         )
     score = _describe_score(recipe, "encoder_cross")
-    if isinstance(bounded, Transport):
+    if isinstance(bounded, LimitingSinkhorn):
         return Meaning(
             "encoder_cross: each point goes to one center, so that the sizes are within their "
             f"bounds and the sum of the {score} is the largest: a transport problem.",

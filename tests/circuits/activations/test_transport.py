@@ -9,7 +9,7 @@ from torch.autograd import gradcheck
 
 import lloydformer as lf
 from lloydformer import algorithms
-from lloydformer.circuits.activations import Sinkhorn, Softmax, Transport
+from lloydformer.circuits.activations import LimitingSinkhorn, Sinkhorn, Softmax
 from lloydformer.circuits.activations.contract import Reach
 from lloydformer.data.blocks import TensorBlocks
 from lloydformer.engines import ENGINES
@@ -53,7 +53,7 @@ def test_circuit_equals_algorithm_and_plan(bounds, gamma, rng, engine):
 def test_the_limit_of_large_inverse_temperatures_is_the_transport_problem(rng):
     points, centers = problem(rng)
     scores = -torch.cdist(points, centers).square()
-    limit = Transport((0.25,), (0.25,))(scores)
+    limit = LimitingSinkhorn((0.25,), (0.25,))(scores)
     away = [
         (Sinkhorn(gamma, (0.25,), (0.25,), n_rounds=3000)(scores) - limit).abs().sum().item()
         for gamma in (0.3, 1.0, 10.0)
@@ -70,14 +70,14 @@ def test_columns_come_within_their_bounds_and_rows_sum_to_one(rng):
     low, high = torch.tensor([4, 5, 0, 0, 0.0]), torch.tensor([12, 20, 15, 15, 11.0])
     assert (sums >= low - 1e-6).all()
     assert (sums <= high + 1e-6).all()
-    for one, both in zip(scores, Transport((5,), (20,))(scores), strict=True):
-        torch.testing.assert_close(Transport((5,), (20,))(one), both)
+    for one, both in zip(scores, LimitingSinkhorn((5,), (20,))(scores), strict=True):
+        torch.testing.assert_close(LimitingSinkhorn((5,), (20,))(one), both)
 
 
 def test_without_bounds_they_are_softmax_and_argmax(rng):
     scores = torch.from_numpy(rng.normal(size=(20, 3)))
     torch.testing.assert_close(Sinkhorn(2.0)(scores), Softmax(2.0)(scores))
-    assert torch.equal(Transport()(scores).argmax(dim=1), scores.argmax(dim=1))
+    assert torch.equal(LimitingSinkhorn()(scores).argmax(dim=1), scores.argmax(dim=1))
 
 
 def test_sinkhorn_has_a_gradient(rng):
@@ -99,7 +99,7 @@ def test_lowering_gives_its_reasons():
 
 
 def test_bounds_in_a_decoder_cannot_keep_clusters_apart():
-    for activation in (Transport((1,)), Sinkhorn()):
+    for activation in (LimitingSinkhorn((1,)), Sinkhorn()):
         with pytest.raises(ValueError, match="bounds on sizes hold for all queries together"):
             activation.lowering(Reach(1.0, 2.0), 1e-16)
 

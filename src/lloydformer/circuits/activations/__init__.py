@@ -18,7 +18,7 @@ from lloydformer.circuits.activations.hard import (
 )
 from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
 from lloydformer.circuits.activations.straight_through import StraightThrough
-from lloydformer.circuits.activations.transport import Sinkhorn, Transport
+from lloydformer.circuits.activations.transport import LimitingSinkhorn, Sinkhorn
 
 __all__ = [
     "NOTHING",
@@ -27,6 +27,7 @@ __all__ = [
     "FirstOfEquals",
     "Gumbel",
     "Identity",
+    "LimitingSinkhorn",
     "LimitingSoftmax",
     "Linear",
     "LogSoftmax",
@@ -40,5 +41,4 @@ __all__ = [
     "StraightThrough",
     "Ties",
     "TopK",
-    "Transport",
 ]

@@ -32,7 +32,7 @@ def _describe(size_min: Sizes, size_max: Sizes) -> str:
 
 
 @dataclass(frozen=True)
-class Transport(Activation):
+class LimitingSinkhorn(Activation):
     r"""The limit of Sinkhorn attention: one key for each query, and bounds on what a key gets.
 
     Solves $\max_P \langle A, P \rangle$ over $P \in \{0, 1\}^{n \times k}$ with rows that sum to 1
@@ -52,9 +52,9 @@ class Transport(Activation):
     Examples
     --------
     >>> import torch
-    >>> from lloydformer.circuits.activations import Transport
+    >>> from lloydformer.circuits.activations import LimitingSinkhorn
     >>> scores = torch.tensor([[0.0, -1.0], [0.0, -2.0], [0.0, -9.0], [0.0, -8.0]])
-    >>> Transport((2,), (2,))(scores).tolist()
+    >>> LimitingSinkhorn((2,), (2,))(scores).tolist()
     [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
     """
 
@@ -107,7 +107,7 @@ class Sinkhorn(TemperedActivation):
 
     See Also
     --------
-    Transport : The limit for an infinite inverse temperature.
+    LimitingSinkhorn : The limit for an infinite inverse temperature.
     Softmax : Without bounds.
 
     Examples

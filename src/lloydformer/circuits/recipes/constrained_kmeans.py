@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from lloydformer.circuits.activations import Linear, Sinkhorn, Transport
+from lloydformer.circuits.activations import LimitingSinkhorn, Linear, Sinkhorn
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.kmeans import lloyd
 from lloydformer.numerics.transport import read_sizes
@@ -15,7 +15,7 @@ def constrained(
     inverse_temperature: float | None = None,
     n_rounds: int = 100,
 ) -> Recipe:
-    r"""Return the recipe of k-means whose clusters have at least and at most so many points.
+    r"""Return the recipe of k-means with bounds on the number of points of each cluster.
 
     One part of `lloyd()` is replaced, the activation of the encoder's cross-attention: Sinkhorn
     attention normalises the rows of $\exp(-\gamma \lVert x_i - c_j \rVert^2)$ to 1 and its columns
@@ -58,7 +58,7 @@ def constrained(
     base, sizes = lloyd(), (read_sizes("size_min", size_min), read_sizes("size_max", size_max))
     encoder, decoder = base.encoder_cross, base.decoder_cross
     if inverse_temperature is None:
-        encoder = replace(encoder, activation=Transport(*sizes))
+        encoder = replace(encoder, activation=LimitingSinkhorn(*sizes))
     else:
         activation = Sinkhorn(inverse_temperature, *sizes, n_rounds=n_rounds)
         encoder, decoder = (
