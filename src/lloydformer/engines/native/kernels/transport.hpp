@@ -1,4 +1,5 @@
-// The task BoundedAssignment: the cheapest assignment of points to clusters whose sizes are bounded.
+// The task BoundedAssignment: the cheapest assignment of points to clusters whose sizes are
+// bounded.
 //
 //   minimise   sum_i w_i |x_i - c_{a(i)}|^2
 //   such that  lower_j <= number of points with a(i) = j <= upper_j    for each cluster j.
@@ -6,16 +7,16 @@
 // It is a transport problem, solved exactly by successive shortest paths. Each cluster has a price
 // p_j, and each point is in a cluster with the smallest w_i |x_i - c_j|^2 + p_j. A path moves one
 // point from each of its clusters to the next one, from a cluster that has too many points to one
-// that has room. Paths run in a graph of k + 1 nodes: the arc a -> b costs what the cheapest point of
-// a pays for moving to b, and the node k, the ground, stands for the numbers of places that are
+// that has room. Paths run in a graph of k + 1 nodes: the arc a -> b costs what the cheapest point
+// of a pays for moving to b, and the node k, the ground, stands for the numbers of places that are
 // used: it has an arc from each cluster that may still grow and one to each that may still shrink.
 //
-// Of n k arcs only those are listed whose reduced cost is at most `reach_`: few for each point. An arc
-// that is not listed cost more than that when the list was made, and falls as the price of its cluster
-// rises (`slack_`). A path is used only if it is no longer than every path through such an arc;
-// otherwise the list is made again. So the result is optimal, and no n k numbers are stored. For the
-// last points of large problems the shortest path that is listed has to do; the bound that is
-// computed in the end says how much better another assignment could be at most.
+// Of n k arcs only those are listed whose reduced cost is at most `reach_`: few for each point. An
+// arc that is not listed cost more than that when the list was made, and falls as the price of its
+// cluster rises (`slack_`). A path is used only if it is no longer than every path through such an
+// arc; otherwise the list is made again. So the result is optimal, and no n k numbers are stored.
+// For the last points of large problems the shortest path that is listed has to do; the bound that
+// is computed in the end says how much better another assignment could be at most.
 #pragma once
 
 #include <memory>
@@ -32,8 +33,8 @@ struct Choice {
     double cost;
 };
 
-/// The choices of some points, one after the other; a point whose only choice is its own cluster has
-/// none.
+/// The choices of some points, one after the other; a point whose only choice is its own cluster
+/// has none.
 struct Choices {
     std::vector<uint32_t> counts;  // by point
     std::vector<Choice> all;
@@ -150,8 +151,8 @@ class Transport {
             if (choices_of_all_) throw std::invalid_argument("lower, upper: no assignment fits");
             // Rows that stand for others only have to find prices.
             if (stride_ > 1 && lists > 1) break;
-            // The last points may need arcs that are hardly ever listed: then they take the shortest
-            // path that is known, and `certify` says what that costs.
+            // The last points may need arcs that are hardly ever listed: then they take the
+            // shortest path that is known, and `certify` says what that costs.
             if (lists > 1 && count_ * k_ > LARGE) proved_ = false;
             // A list takes as long as thousands of paths.
             if (moved < 1024) per_point_ *= 2;
@@ -279,16 +280,15 @@ class Transport {
                     best[h] = min<T>(best[h], load(&scores[j * P<T> + h * W<T>]));
             for (int r = 0; r < P<T>; r++) {
                 // Twice the error of a score, whose terms now are the price as well.
-                const double error =
-                    2 * (double(centers_.error.row(squares[r])) +
-                         double(centers_.error.center(centers_.largest)) +
-                         2 * double(centers_.error.unit) * double(highest) *
-                             (rows_.weighted() ? double(shares[r]) : 1.0));
+                const double error = 2 * (double(centers_.error.row(squares[r])) +
+                                          double(centers_.error.center(centers_.largest)) +
+                                          2 * double(centers_.error.unit) * double(highest) *
+                                              (rows_.weighted() ? double(shares[r]) : 1.0));
                 near[r].clear();
                 limits[r] = HUGE_SCORE<T>;
                 if (choices_of_all_ && reach_ > 0) continue;
-                const double limit = double(best[r / W<T>][r % W<T>]) +
-                                     reach_ * double(shares[r]) + error;
+                const double limit =
+                    double(best[r / W<T>][r % W<T>]) + reach_ * double(shares[r]) + error;
                 // A step up, as rounding to T must not leave out a center.
                 if (limit < double(HUGE_SCORE<T>) / 2)
                     limits[r] = T(limit + std::abs(limit) * std::numeric_limits<T>::epsilon());
@@ -312,12 +312,10 @@ class Transport {
         const bool weighted = rows_.weighted();
         by_eights(0, k_, [&](int first, auto together) {
             V<T> s[together][2];
-            score<T, together>(block.lanes(), centers_.d, centers_.eight(first), &priced[first],
-                               s);
+            score<T, together>(block.lanes(), centers_.d, centers_.eight(first), &priced[first], s);
             for (int j = 0; j < together; j++)
                 for (int h = 0; h < 2; h++) {
-                    if (weighted)
-                        s[j][h] += splat(T(prices_[first + j])) * load(shares + h * W<T>);
+                    if (weighted) s[j][h] += splat(T(prices_[first + j])) * load(shares + h * W<T>);
                     store(&scores[int64_t(first + j) * P<T> + h * W<T>], s[j][h]);
                 }
         });
@@ -330,8 +328,7 @@ class Transport {
         const double weight = rows_.weight(i);
         int32_t& label = labels_[t];
         found.counts.push_back(0);
-        if (!fresh && weight > 0 &&
-            std::find(near.begin(), near.end(), label) == near.end())
+        if (!fresh && weight > 0 && std::find(near.begin(), near.end(), label) == near.end())
             near.insert(std::lower_bound(near.begin(), near.end(), label), label);
         if (near.size() == 1 && !measured) {
             if (fresh) label = near[0];
@@ -387,9 +384,9 @@ class Transport {
     }
 
     /// Raises the prices of all clusters that have too many points at once, each by as much as
-    /// sends the surplus to the second best clusters, until few points are too many; prices that are
-    /// too high fall. A round takes as long as a list, but moves many points: with 100,000 points, 64
-    /// features and 1,000 clusters 16 rounds leave a tenth of 26,000 paths.
+    /// sends the surplus to the second best clusters, until few points are too many; prices that
+    /// are too high fall. A round takes as long as a list, but moves many points: with 100,000
+    /// points, 64 features and 1,000 clusters 16 rounds leave a tenth of 26,000 paths.
     void raise_prices() {
         const Units units = Units(count_, rows_.leaf, 1).without_sums();
         std::vector<T> margins(count_);
@@ -420,8 +417,8 @@ class Transport {
                 const int64_t last_one = std::min<int64_t>(moving, int64_t(own[j].size())) - 1;
                 const auto rank = own[j].begin() + last_one;
                 std::nth_element(own[j].begin(), rank, own[j].end());
-                prices_[j] = raises ? prices_[j] + double(*rank)
-                                    : std::max(0.0, prices_[j] - double(*rank));
+                prices_[j] =
+                    raises ? prices_[j] + double(*rank) : std::max(0.0, prices_[j] - double(*rank));
             }
         }
     }
@@ -548,8 +545,8 @@ class Transport {
             if (arc >= 0)
                 most = 1;
             else
-                most = std::min(most, from == k_ ? used_[node] - lower_[node]
-                                                 : upper_[from] - used_[from]);
+                most = std::min(
+                    most, from == k_ ? used_[node] - lower_[node] : upper_[from] - used_[from]);
         }
         for (int node = target; node != source; node = through_[node].from) {
             const auto [from, arc] = through_[node];
@@ -584,8 +581,8 @@ class Transport {
     int64_t stride_, count_, n_active_ = 0;
     int32_t* labels_;
     std::vector<int64_t> lower_, upper_, used_, excess_;  // (k); excess (k + 1)
-    std::vector<double> prices_;  // (k + 1)
-    std::vector<double> slack_;   // (k): least reduced cost of an arc that is not listed
+    std::vector<double> prices_;                          // (k + 1)
+    std::vector<double> slack_;  // (k): least reduced cost of an arc that is not listed
     double reach_ = 0;
     // Choices of a point in the first list: with fewer, lists are made more often; with more, each
     // takes longer.
