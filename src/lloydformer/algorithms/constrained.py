@@ -18,8 +18,11 @@ def bounds_of(sizes: Any, n_points: int, n_clusters: int, upper: bool) -> ndarra
     """Return the number of points for each cluster; a float is a fraction of all points."""
     if sizes is None:
         return np.full(n_clusters, n_points if upper else 0)
-    # A millionth of a point is rounding: 1/3 of 3 points is one point.
-    to_whole = (lambda x: ceil(x - 1e-6)) if upper else (lambda x: floor(x + 1e-6))
+
+    def to_whole(points: float) -> int:
+        # A millionth of a point is rounding: 1/3 of 3 points is one point.
+        return ceil(points - 1e-6) if upper else floor(points + 1e-6)
+
     given = np.broadcast_to(np.asarray(sizes, dtype=object), n_clusters)
     return np.array([to_whole(s * n_points) if isinstance(s, float) else s for s in given])
 
