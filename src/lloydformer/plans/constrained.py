@@ -29,7 +29,7 @@ _MOST_COSTS = 1 << 28
 
 
 @dataclass(frozen=True)
-class Assigned:
+class CertifiedLabels:
     """The result of `BoundedAssignment`; the labels are in the session.
 
     Attributes
@@ -49,7 +49,7 @@ class Assigned:
 
 @dataclass(frozen=True)
 class BoundedAssignment(Task):
-    """Label points so that sizes are within bounds, at the smallest cost; returns `Assigned`.
+    """Label points within bounds on sizes, at the smallest cost; returns `CertifiedLabels`.
 
     The size of a cluster is its number of points with a weight above 0. Points without weight go to
     the nearest center.
@@ -155,7 +155,7 @@ class LabelledSums(SumFold):
         return sums, masses, cost, count_label_changes(block), sizes
 
 
-def assign_in_memory(session: Session, task: BoundedAssignment) -> Assigned:
+def assign_in_memory(session: Session, task: BoundedAssignment) -> CertifiedLabels:
     """Run the task without a kernel: with the costs of all points to all centers in memory."""
     n, k = session.layout.n_rows, len(task.centers)
     if n * k > _MOST_COSTS:
@@ -171,7 +171,7 @@ def assign_in_memory(session: Session, task: BoundedAssignment) -> Assigned:
     lower, upper = task.lower.cpu().numpy(), task.upper.cpu().numpy()
     labels[there], prices = assign_within(costs, lower, upper, task.prices.cpu().numpy())
     session.fold(GivenLabels(torch.from_numpy(labels.astype(np.int32)).to(task.centers.device)))
-    found = Assigned(torch.from_numpy(prices))
+    found = CertifiedLabels(torch.from_numpy(prices))
     if not task.certify:
         return found
     cost = float(np.take_along_axis(costs, labels[there, None], axis=1).sum())
@@ -202,7 +202,7 @@ class ConstrainedPlan(Plan):
         centers: Tensor,
         returned: Tensor | None = None,
         certify: bool = False,
-    ) -> Assigned:
+    ) -> CertifiedLabels:
         """Label the points within the bounds."""
         layout, k = session.layout, len(centers)
         n = int(session.fold(WeightedRows())[0]) if layout.weighted else layout.n_rows
@@ -212,7 +212,7 @@ class ConstrainedPlan(Plan):
         if self.prices is not None:
             prices = torch.tensor(self.prices, dtype=torch.float64)
         task = BoundedAssignment(centers, returned, lower, upper, prices, certify)
-        found: Assigned | None = session.run(task)
+        found: CertifiedLabels | None = session.run(task)
         return assign_in_memory(session, task) if found is None else found
 
     def step_with_prices(self, session: Session, centers: Tensor) -> tuple[Step, "ConstrainedPlan"]:

@@ -14,7 +14,7 @@ import torch
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.native.folds import mixture_arguments
 from lloydformer.engines.native.open_points import OpenPoints
-from lloydformer.plans.constrained import Assigned, BoundedAssignment
+from lloydformer.plans.constrained import BoundedAssignment, CertifiedLabels
 from lloydformer.plans.contract import IterationsResult, Sums
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
@@ -197,7 +197,7 @@ def run_mixture_rows(points: OpenPoints, task: MixtureRows) -> torch.Tensor | No
     return found
 
 
-def run_bounded_assignment(points: OpenPoints, task: BoundedAssignment) -> Assigned | None:
+def run_bounded_assignment(points: OpenPoints, task: BoundedAssignment) -> CertifiedLabels | None:
     if points.layout.n_rows >= 2**31:  # the kernel numbers points in int32
         return None
     centers = {"centers": task.centers}
@@ -213,7 +213,7 @@ def run_bounded_assignment(points: OpenPoints, task: BoundedAssignment) -> Assig
         certify=task.certify,
         **centers,
     )
-    return Assigned(prices, cost, bound)
+    return CertifiedLabels(prices, cost, bound)
 
 
 # Runs a task on the points; returns None to decline.
