@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lloydformer.data.shard import Shard as Shard
     from lloydformer.estimators.base import Clusterer as Clusterer
     from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
+    from lloydformer.estimators.constrained import ConstrainedKMeans as ConstrainedKMeans
     from lloydformer.estimators.kmeans import KMeans as KMeans
     from lloydformer.estimators.medoids import KMedoids as KMedoids
     from lloydformer.estimators.mixture import GaussianMixture as GaussianMixture
@@ -56,6 +57,7 @@ else:  # the same names, each imported when it is first used
         "Circuit": "lloydformer.circuits.circuit",
         "CircuitClusterer": "lloydformer.estimators.circuit",
         "Clusterer": "lloydformer.estimators.base",
+        "ConstrainedKMeans": "lloydformer.estimators.constrained",
         "Description": "lloydformer.profiles.description",
         "EmbeddedPage": "lloydformer.app.explorer.embedded",
         "GaussianMixture": "lloydformer.estimators.mixture",

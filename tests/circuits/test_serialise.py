@@ -23,6 +23,8 @@ RECIPES = [
     lf.recipes.relocating(2, 4, 7, 1.5, 0.25),
     lf.recipes.recombining(2, 4, 1, 0.25, 0.125),
     lf.recipes.medoids_swap(3, 0.5),
+    lf.recipes.constrained([5, 0.5, 1], 1.0),
+    lf.recipes.constrained(1, None, inverse_temperature=2.0, n_rounds=30),
     lf.recipes.mixture("tied", weights="equal", regularisation=0.5),
     replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
     lf.recipes.lloyd_rectified(torch.eye(3)),

@@ -54,6 +54,7 @@ FITS = {
     "spherical": lambda: lf.SphericalKMeans(K, max_iter=4, **ROWS),
     "spherical, weights": lambda: lf.SphericalKMeans(K, max_iter=3, zero_rows="ignore", **ROWS),
     "trimmed": lambda: lf.TrimmedKMeans(K, keep=0.9, max_iter=3, **ROWS),
+    "constrained": lambda: lf.ConstrainedKMeans(K, size_max=2 / K, max_iter=2, **ROWS),
     "robust": lambda: lf.RobustKMeans(K, inverse_temperature=0.05, max_iter=2, **ROWS),
     "medoids": lambda: lf.KMedoids(K, effort="low", max_iter=8, **ROWS),
     "medoids, weights": lambda: lf.KMedoids(K, metric="manhattan", max_iter=4, **ROWS),

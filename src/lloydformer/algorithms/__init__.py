@@ -5,6 +5,7 @@ code imports them: an estimator only names its algorithm, for checks and tests. 
 `contract` (an iteration in three steps) and `lloyd`. `medoid_search` is used by its own name.
 """
 
+from lloydformer.algorithms.constrained import Constrained
 from lloydformer.algorithms.contract import Algorithm, History, run
 from lloydformer.algorithms.lloyd import Lloyd, LloydBinary, Soft, Spherical, SphericalSoft
 from lloydformer.algorithms.mixture import Mixture, MixtureState
@@ -21,6 +22,7 @@ from lloydformer.algorithms.robust import (
 
 __all__ = [
     "Algorithm",
+    "Constrained",
     "History",
     "Lloyd",
     "LloydBinary",

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from lloydformer.circuits.activations import dense, hard, sparse, straight_through
+from lloydformer.circuits.activations import dense, hard, sparse, straight_through, transport
 from lloydformer.circuits.feedforward import Difference, Perceptron, Product, Quadratic
 from lloydformer.circuits.heads import Head
 from lloydformer.circuits.mixture import MixtureKind, MixtureTokens, NaturalParameters
@@ -31,7 +31,7 @@ _KINDS: tuple[type[Any], ...] = (
     # every activation that these modules define: a new one need not be listed
     *(
         kind
-        for module in (dense, hard, sparse, straight_through)
+        for module in (dense, hard, sparse, straight_through, transport)
         for kind in vars(module).values()
         if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lloydformer.estimators.base import Clusterer as Clusterer
     from lloydformer.estimators.circuit import CircuitClusterer as CircuitClusterer
+    from lloydformer.estimators.constrained import ConstrainedKMeans as ConstrainedKMeans
     from lloydformer.estimators.kmeans import KMeans as KMeans
     from lloydformer.estimators.medoids import KMedoids as KMedoids
     from lloydformer.estimators.mixture import GaussianMixture as GaussianMixture
@@ -33,6 +34,7 @@ else:  # the same names, each imported when it is first used
         "CircuitClusterer": "lloydformer.estimators.circuit",
         "Clusterer": "lloydformer.estimators.base",
         "GaussianMixture": "lloydformer.estimators.mixture",
+        "ConstrainedKMeans": "lloydformer.estimators.constrained",
         "KMeans": "lloydformer.estimators.kmeans",
         "KMedoids": "lloydformer.estimators.medoids",
         "PoissonMixture": "lloydformer.estimators.mixture_families",

@@ -61,6 +61,13 @@ def renumber(result: Result, order: Tensor) -> Result:
     outcome, numbers = result.outcome, torch.empty_like(order)
     numbers[order] = torch.arange(len(order), device=order.device)
     rows, masses, labels = outcome.rows, outcome.masses, result.labels
+    certificate = outcome.certificate
+    if certificate is not None:
+        certificate = replace(
+            certificate,
+            prices=tuple(certificate.prices[j] for j in order.tolist()),
+            sizes=tuple(certificate.sizes[j] for j in order.tolist()),
+        )
     if isinstance(labels, DistributedLabels):
         labels = labels.renumber(numbers)
     else:
@@ -73,5 +80,6 @@ def renumber(result: Result, order: Tensor) -> Result:
             centers=outcome.centers[order],
             rows=None if rows is None else rows[order.to(rows.device)],
             masses=None if masses is None else tuple(masses[j] for j in order.tolist()),
+            certificate=certificate,
         ),
     )

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 # recipe, plain algorithm, purpose. By name, so that the command line can list them without
 # importing torch.
 BUILT_IN: dict[str, Any] = {
+    "constrained": (
+        "ConstrainedKMeans",
+        "constrained",
+        "Constrained",
+        "clusters whose sizes are within bounds; balanced clusters",
+    ),
     "kmeans": ("KMeans", "lloyd", "Lloyd", "round clusters of similar size; the fastest"),
     "medoids": ("KMedoids", "medoids", "Medoids", "centers that are points of the data"),
     "relocating": (

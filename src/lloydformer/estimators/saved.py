@@ -45,6 +45,7 @@ _NUMBERS: dict[str, type[Any]] = {
     "inverse_temperature_": float,
     "converged_": bool,
     "lower_bound_": float,
+    "gap_": float,
 }
 
 # Kind of number and shape of the fitted attributes that are arrays; k clusters, d features. None:
@@ -58,6 +59,8 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "objective_history_": ("f", ("any",)),
     "best_objective_history_": ("f", ("any",)),
     "feature_names_in_": ("O", ("d",)),
+    "sizes_": ("i", ("k",)),
+    "prices_": ("f", ("k",)),
     "weights_": ("f", ("k",)),
     "means_": ("f", ("k", "d")),
     **dict.fromkeys(("covariances_", "precisions_", "precisions_cholesky_"), ("f", None)),
@@ -333,6 +336,9 @@ def serialise_value(name: str, value: Any, tensors: Arrays) -> Any:
         # Read back as a tensor on the CPU: the machine that reads it may have no GPU.
         tensors[name] = to_tensor(value).detach().cpu().numpy()
         return {"tensor": name}
+    # In an array whole numbers would become floats, which are fractions in `size_max`.
+    if isinstance(value, list | tuple) and {type(each) for each in value} == {int, float}:
+        return {"numbers": list(value)}
     array = value.toarray() if sparse.issparse(value) else np.asarray(value)
     if name == "feature_names_in_":
         return {"names": array.tolist()}
@@ -360,6 +366,8 @@ def deserialise_value(name: str, entry: Any, tensors: Arrays) -> Any:
         return {key: deserialise_value(f"{name}.{key}", one, tensors) for key, one in value.items()}
     if kind == "recipe":
         return deserialise(value)
+    if kind == "numbers" and isinstance(value, list) and {*map(type, value)} <= {int, float}:
+        return value
     raise ValueError(f"{name}: found {entry!r}, which is not a value or is not in the tensors")
 
 

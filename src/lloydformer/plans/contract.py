@@ -55,6 +55,25 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """A proof of how good an assignment within bounds on sizes is.
+
+    Attributes
+    ----------
+    gap : float
+        The proved relative distance of its cost to that of the cheapest assignment.
+    prices : tuple of float
+        The price of a place in each cluster, from which the proof follows.
+    sizes : tuple of int
+        The number of points with weight in each cluster.
+    """
+
+    gap: float
+    prices: tuple[float, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class FinalAssignment:
     """The result of the last assignment.
 
@@ -67,11 +86,14 @@ class FinalAssignment:
     masses : tuple of float or None
         The weight of the points of each cluster, from which `partial_fit` continues; None in plans
         whose centers are not running means.
+    certificate : Certificate or None
+        In plans with bounds on the sizes of clusters: how good the assignment is.
     """
 
     inertia: float
     objective: float
     masses: tuple[float, ...] | None = None
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)

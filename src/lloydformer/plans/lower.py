@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from lloydformer.circuits.activations import (
     Gumbel,
     Identity,
+    LimitingSinkhorn,
     LimitingSoftmax,
     Linear,
     NormMax,
+    Sinkhorn,
     Softmax,
     Sparsemax,
     TopK,
@@ -36,6 +38,7 @@ from lloydformer.circuits.subspaces import (
     SQUARED_NORM,
     Subspace,
 )
+from lloydformer.plans.constrained import ConstrainedPlan, SinkhornPlan
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
@@ -229,9 +232,48 @@ def _find_meaning(recipe: Recipe) -> Meaning:
     for rule in RULES:
         if (meaning := rule(recipe)) is not None:
             return meaning
+    if isinstance(recipe.encoder_cross.activation, LimitingSinkhorn | Sinkhorn):
+        return _find_bounded_meaning(recipe, recipe.encoder_cross.activation)
     assigning, gamma = _assign(recipe)
     summarising, plan = _summarise(recipe, gamma)
     return Meaning(assigning, summarising, plan)
+
+
+def _find_bounded_meaning(recipe: Recipe, bounded: LimitingSinkhorn | Sinkhorn) -> Meaning:
+    """Return what cross-attention computes if the encoder bounds the sizes of clusters.
+
+    Labels may be any in this proof: all that decides which points a center summarises is the
+    assignment that the encoder has written, so the decoder is that of the same recipe without
+    bounds.
+    """
+    plain = LimitingSoftmax("first") if isinstance(bounded, LimitingSinkhorn) else Softmax()
+    unbounded = replace(
+        recipe, encoder_cross=replace(recipe.encoder_cross, activation=plain), stated=None
+    )
+    _, gamma = _assign(unbounded)
+    summarising, plan = _summarise(unbounded, gamma)
+    if recipe.norm is not None or not isinstance(plan, MeansPlan | SoftPlan):
+        raise LoweringError(
+            "decoder_cross",
+            f"no fold is known for {recipe.decoder_cross.cell} together with bounds on sizes",
+        )
+    score = _describe_score(recipe, "encoder_cross")
+    if isinstance(bounded, LimitingSinkhorn):
+        return Meaning(
+            "encoder_cross: each point goes to one center, so that the sizes are within their "
+            f"bounds and the sum of the {score} is the largest: a transport problem.",
+            summarising,
+            ConstrainedPlan(bounded.size_min, bounded.size_max),
+        )
+    return Meaning(
+        f"encoder_cross: Sinkhorn's iteration on exp({bounded.inverse_temperature:g} times the "
+        f"{score}). The factor of a row follows from those of the columns, and the sum of a column "
+        "is a sum over the points, so each round is a fold of k numbers.",
+        summarising,
+        SinkhornPlan(
+            bounded.inverse_temperature, bounded.size_min, bounded.size_max, bounded.n_rounds
+        ),
+    )
 
 
 def _check_constructed(recipe: Recipe) -> None:

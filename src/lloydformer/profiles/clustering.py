@@ -1,5 +1,6 @@
 """A fitted model together with rows: what reports, plots and descriptions are made of."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -277,6 +278,12 @@ def _assign(model: AnyClusterer, rows: Any, n_rows: int) -> Assignment:
     predicted = torch.as_tensor(model.predict(rows)).cpu()
     found = assign_rows(model, rows, None)
     fitted = getattr(model, "labels_", None)
+    if hasattr(model, "prices_") and fitted is not None and len(fitted) == n_rows:
+        # Bounds on sizes keep rows from their nearest center. These are the rows of the fit if the
+        # labels have its inertia; with weights, which are not known here, they are not recognised.
+        own = assign_rows(model, rows, fitted)
+        inertia = own.distances.double().square().sum().item()
+        return own if math.isclose(inertia, model.inertia_, rel_tol=1e-5) else found
     if not hasattr(model, "outliers_") or fitted is None or len(fitted) != n_rows:
         return found
     labels = torch.as_tensor(fitted)

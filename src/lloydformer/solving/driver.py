@@ -174,10 +174,13 @@ class BestResult:
         inertia, *history = layout.apply_weight_unit(outcome.inertia, *outcome.history)
         if layout.weight_unit == 1:
             return self._best
-        masses = outcome.masses
+        masses, certificate = outcome.masses, outcome.certificate
         if masses is not None:
             masses = tuple(mass * layout.weight_unit for mass in masses)
         given = replace(outcome, inertia=inertia, history=tuple(history), masses=masses)
+        if certificate is not None:
+            prices = tuple(price * layout.weight_unit for price in certificate.prices)
+            given = replace(given, certificate=replace(certificate, prices=prices))
         return replace(self._best, outcome=given)
 
     @property

@@ -240,13 +240,13 @@ def _to_host(numbers: list[Tensor]) -> list[np.ndarray]:
 T = TypeVar("T")
 
 
-def _as_batch(one: T) -> T:
+def as_batch(one: T) -> T:
     """Return the tensors of one problem as those of a batch of one."""
     make: Any = type(one)
     return make(*(None if value is None else value[None] for value in vars(one).values()))
 
 
-@dataclass(frozen=True)
+@dataclass
 class SessionProblem:
     """The data of a session as a batch of one problem."""
 
@@ -256,10 +256,10 @@ class SessionProblem:
     def step(self, centers: Tensor, iteration: int) -> Step:
         step = self.plan.step(self.session, self._in_precision(centers), iteration)
         changed = None if step.changed is None else step.changed[None]
-        return Step(_as_batch(step.update), step.objective[None], changed)
+        return Step(as_batch(step.update), step.objective[None], changed)
 
     def farthest(self, centers: Tensor, count: int) -> FarthestPoints:
-        return _as_batch(self.session.fold(Farthest(self._in_precision(centers), count)))
+        return as_batch(self.session.fold(Farthest(self._in_precision(centers), count)))
 
     def only(self, places: Tensor) -> "SessionProblem":
         return self  # the loop ends with its only problem, so it never drops one
@@ -295,7 +295,7 @@ class PlanRun:
             best = BestCenters(centers[None], None if rows is None else rows[None])
         # Noise is a function of its counter: each restart has max_iter values of the counter.
         first, tolerance = restart * rules.max_iter, np.array([fit.tolerance])
-        problem = SessionProblem(plan, session)
+        problem = self.make_problem(fit)
         self._loop = PlanLoop(plan, problem, rules, tolerance, centers[None], first, best)
         # An engine call that runs many iterations fills an empty cluster by the farthest point, or
         # stops before it (`IterationsResult.empty`). It implements neither empty="keep" nor
@@ -303,6 +303,10 @@ class PlanRun:
         can_fill = rules.empty == "farthest" or plan.empties == "keep"
         self._by_engine = can_fill and not fit.watched
         self._final: FinalAssignment | None = None
+
+    def make_problem(self, fit: FitContext) -> SessionProblem:
+        """Return the data as the loop sees them."""
+        return SessionProblem(fit.plan, fit.session)
 
     @property
     def done(self) -> bool:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.plans.assign import Moments, NormExponents
-from lloydformer.plans.contract import Plan
+from lloydformer.plans.contract import Certificate, Plan
 from lloydformer.plans.session import Session
 from lloydformer.solving.rules import Rules
 
@@ -83,6 +83,8 @@ class Outcome:
         The weight of the points of each cluster, in plans whose centers are running means.
     n_steps : int or None
         Number of mini-batches; None if every iteration used all rows.
+    certificate : Certificate or None
+        As in `FinalAssignment`.
     """
 
     centers: Tensor
@@ -91,6 +93,7 @@ class Outcome:
     rows: Tensor | None = None
     masses: tuple[float, ...] | None = None
     n_steps: int | None = None
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,8 @@ class FitContext:
         final = layout.round_centers(centers)
         returned = layout.to_exact_units(layout.to_data_units(final))
         last = self.plan.finish(self.session, final.to(layout.dtype), returned)
-        return Outcome(final, last.inertia, (*history, last.objective), rows, last.masses, n_steps)
+        ends = (*history, last.objective)
+        return Outcome(final, last.inertia, ends, rows, last.masses, n_steps, last.certificate)
 
 
 def measure_moments(session: Session, tol: float) -> tuple[float, float]:

@@ -25,6 +25,7 @@ from lloydformer.plans.assign import (
     NearestDistances,
     NearestSums,
 )
+from lloydformer.plans.constrained import BoundedAssignment
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
@@ -244,8 +245,9 @@ def test_no_kernel_is_forgotten():
     assert tried | {Oversampling} == set(FOLDS)
     # but for the last two (`MixtureRows` in test_mixture) compared in test_tasks, and in
     # test_relocating, test_recombining and
-    # test_medoid_search of tests/plans
+    # test_medoid_search of tests/plans; `BoundedAssignment` in tests/estimators/test_constrained.py
     assert set(TASKS) == {
+        BoundedAssignment,
         LloydIterations,
         PlusPlusSeeds,
         Relocation,

@@ -83,6 +83,25 @@ def parse_numbers(option: str, text: str, kind: Callable[[str], Number]) -> list
         ) from None
 
 
+def parse_sizes(option: str, text: str) -> int | float | list[int | float]:
+    """Parse a number of rows or a fraction of all rows; several between commas, one per cluster.
+
+    >>> parse_sizes("size-max", "100"), parse_sizes("size-max", "0.1"), parse_sizes("size-min", "5,0.5")
+    (100, 0.1, [5, 0.5])
+    """  # noqa: E501 (a doctest is one line)
+    sizes: list[int | float] = []
+    for part in (each.strip() for each in text.split(",")):
+        is_count = part.isdecimal() and part.isascii() and _fits_64_bits(part)
+        is_fraction = re.fullmatch(r"(0?\.\d+|[01]\.\d*)(e-?\d{1,3})?", part, re.ASCII)
+        if not (is_count or is_fraction) or (float(part) > 1 and not is_count):
+            raise ValueError(
+                f"--{option}: found {text!r}; pass a number of rows (100), a fraction of all rows "
+                "(0.1), or one for each cluster (50,0.2,100)"
+            )
+        sizes.append(int(part) if is_count else float(part))
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
 def data_name(data: str) -> str:
     """Return the name of some data, for outputs: of a file, a folder or a set of OpenML.
 

@@ -1,7 +1,8 @@
 """Activations: from the scores of a query to the weights of the keys.
 
 `contract` has the protocol and the context that an activation gets; `dense`, `hard` and `sparse`
-have those of the paper and of staged recipes, by how many keys get a weight. Any frozen dataclass
+have those of the paper and of staged recipes, by how many keys get a weight; `transport` has those
+whose keys have bounded sums. Any frozen dataclass
 with the members of `Activation` is one; `serialise` finds those that are defined here.
 """
 
@@ -17,6 +18,7 @@ from lloydformer.circuits.activations.hard import (
 )
 from lloydformer.circuits.activations.sparse import NormMax, Sparsemax, TopK
 from lloydformer.circuits.activations.straight_through import StraightThrough
+from lloydformer.circuits.activations.transport import LimitingSinkhorn, Sinkhorn
 
 __all__ = [
     "NOTHING",
@@ -25,6 +27,7 @@ __all__ = [
     "FirstOfEquals",
     "Gumbel",
     "Identity",
+    "LimitingSinkhorn",
     "LimitingSoftmax",
     "Linear",
     "LogSoftmax",
@@ -32,6 +35,7 @@ __all__ = [
     "NormMax",
     "Ranked",
     "Reach",
+    "Sinkhorn",
     "Softmax",
     "Sparsemax",
     "StraightThrough",

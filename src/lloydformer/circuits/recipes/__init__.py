@@ -12,6 +12,7 @@ from collections.abc import Callable
 from lloydformer.circuits.gradients import softened, straight_through
 from lloydformer.circuits.mixture import mixture
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.constrained_kmeans import constrained
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import (
     lloyd,
@@ -29,6 +30,7 @@ from lloydformer.circuits.stages import AnyRecipe
 from lloydformer.circuits.symmetric import symmetric
 
 __all__ = [
+    "constrained",
     "learned",
     "lloyd",
     "lloyd_binary",
@@ -77,9 +79,13 @@ OF_PAIRS: tuple[Callable[..., AnyRecipe], ...] = (recombining,)
 # `lloydformer.check`, which pass on centers alone, do not have them.
 MIXTURES: tuple[Callable[..., Recipe], ...] = (mixture,)
 
+# Makers of recipes whose assignment depends on all points together, because the sizes of clusters
+# have bounds. The explorer computes the attention of each point by itself and does not have them.
+BOUNDED: tuple[Callable[..., Recipe], ...] = (constrained,)
+
 # All of them by name, for lists of recipes.
 NAMED: dict[str, Callable[..., AnyRecipe]]
-NAMED = {**MAKERS, **{make.__name__: make for make in MIXTURES}}
+NAMED = {**MAKERS, **{make.__name__: make for make in (*MIXTURES, *BOUNDED)}}
 
 # Makers of recipes for given points; commands leave these out.
 OF_POINTS: tuple[Callable[..., AnyRecipe], ...] = (lloyd_rectified,)

@@ -14,6 +14,7 @@ import torch
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.native.folds import mixture_arguments
 from lloydformer.engines.native.open_points import OpenPoints
+from lloydformer.plans.constrained import BoundedAssignment, CertifiedLabels
 from lloydformer.plans.contract import IterationsResult, Sums
 from lloydformer.plans.means import LloydIterations
 from lloydformer.plans.medoid_search import MedoidMove
@@ -196,6 +197,25 @@ def run_mixture_rows(points: OpenPoints, task: MixtureRows) -> torch.Tensor | No
     return found
 
 
+def run_bounded_assignment(points: OpenPoints, task: BoundedAssignment) -> CertifiedLabels | None:
+    if points.layout.n_rows >= 2**31:  # the kernel numbers points in int32
+        return None
+    centers = {"centers": task.centers}
+    if task.returned is not None:
+        centers = {"returned": task.returned}
+    prices = task.prices.clone()
+    ((cost, bound),) = points.run(
+        "bounded_assignment",
+        ("labels",),
+        lower=task.lower,
+        upper=task.upper,
+        prices=prices,
+        certify=task.certify,
+        **centers,
+    )
+    return CertifiedLabels(prices, cost, bound)
+
+
 # Runs a task on the points; returns None to decline.
 TaskRunner = Callable[[OpenPoints, Any], Any | None]
 
@@ -207,6 +227,7 @@ TASKS: dict[type, TaskRunner] = {
     WardMerging: run_ward_merging,
     Mutation: run_mutation,
     MinibatchSums: run_minibatch_sums,
+    BoundedAssignment: run_bounded_assignment,
     MedoidMove: run_medoid_move,
     MixtureRows: run_mixture_rows,
 }

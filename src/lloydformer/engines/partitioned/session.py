@@ -40,6 +40,7 @@ from lloydformer.engines.partitioned.tree_nodes import (
     merge_to_root,
     root,
 )
+from lloydformer.plans.constrained import BoundedAssignment, GivenLabels
 from lloydformer.plans.medoid_search import MedoidMove
 from lloydformer.plans.minibatch import MinibatchSums
 from lloydformer.plans.relocating import Relocation, relocate_by_folds
@@ -133,12 +134,15 @@ class PartitionedSession(Session):
         if self.spec.single:
             with self._forget_on_error():
                 return self._call("run", task, changes=True)
-        if isinstance(task, MedoidMove) and self.spec.engine == "native":
+        if isinstance(task, MedoidMove | BoundedAssignment) and self.spec.engine == "native":
             # All rows come here, once: the kernels need every row at any time.
             if self._all_rows is None:
                 rows = copy_rows(self._transport, self.spec, torch.arange(self.layout.n_rows))
                 self._all_rows = self.resources.enter_context(Native().open(rows))
-            return self._all_rows.run(task)
+            found = self._all_rows.run(task)
+            if isinstance(task, BoundedAssignment) and found is not None:
+                self.fold(GivenLabels(self._all_rows.labels()))
+            return found
         if isinstance(task, MinibatchSums):  # the rows of a mini-batch come here
             rows = copy_rows(self._transport, self.spec, task.rows)
             with self.spec.make_engine(1).open(rows) as session:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lloydformer.app.jobs.text_values import data_name, parse_clusters, parse_names
+from lloydformer.app.jobs.text_values import data_name, parse_clusters, parse_names, parse_sizes
 from lloydformer.app.options import LARGEST_SEED, option
 from lloydformer.data.paths import check_source
 from lloydformer.data.storage.model_folder import read_config
@@ -34,7 +34,7 @@ MIXTURE = "mixture"
 # Fields of `FitSettings` that are parameters of the estimator, under the same names.
 _PARAMETERS = (
     *("init", "n_init", "max_iter", "tol", "keep", "inverse_temperature", "patience", "effort"),
-    *("time_limit", "covariance_type"),
+    *("time_limit", "covariance_type", "size_min", "size_max"),
 )
 # Options that need all rows in this process, or a reader of tables that workers do not use.
 _NOT_ON_CLUSTER = (
@@ -208,6 +208,15 @@ class FitSettings(TableSettings):
         help="mixture: any covariance (full), one for all (tied), axis-parallel (diag), or round "
         "(spherical).",
     )
+    size_min: str | None = option(
+        None,
+        metavar="SIZE",
+        help="constrained: fewest rows of a cluster: 100, a fraction 0.1, or one for each cluster, "
+        "50,0.2,100.",
+    )
+    size_max: str | None = option(
+        None, metavar="SIZE", help="constrained: most rows of a cluster, in the same way."
+    )
     start_from: Path | None = option(
         None, metavar="MODEL", help="Start from the centers of this model."
     )
@@ -248,6 +257,9 @@ class FitSettings(TableSettings):
             )
         if self.clusters is not None:
             parse_clusters(self.clusters)
+        for name in ("size_min", "size_max"):
+            if (sizes := getattr(self, name)) is not None:
+                parse_sizes(name.replace("_", "-"), sizes)
         if self.cluster is not None and self.workers is not None:
             raise ValueError(
                 "--workers: found together with --cluster; the workers of a cluster are its own"
@@ -297,6 +309,9 @@ class FitSettings(TableSettings):
         values = {name: getattr(self, name) for name in _PARAMETERS}
         if self.effort is not None and re.fullmatch(r"-?\d{1,19}", self.effort, re.ASCII):
             values["effort"] = int(self.effort)
+        for name in ("size_min", "size_max"):
+            if values[name] is not None:
+                values[name] = parse_sizes(name.replace("_", "-"), values[name])
         values["random_state"] = self.seed
         values["checkpoint"] = None if self.checkpoint is None else str(self.checkpoint)
         # Given centers are one start; more would repeat it.
@@ -308,7 +323,7 @@ class FitSettings(TableSettings):
     def printable_parameters(self) -> dict[str, Any]:
         """`parameters` as JSON: the word "centers" replaces an array."""
         return {
-            name: value if isinstance(value, int | float | str) else "centers"
+            name: value if isinstance(value, int | float | str | list) else "centers"
             for name, value in self.parameters.items()
         }
 

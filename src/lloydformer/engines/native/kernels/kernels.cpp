@@ -27,6 +27,7 @@
 #include "seeding.hpp"
 #include "session.hpp"
 #include "soft.hpp"
+#include "transport.hpp"
 #include "trimmed.hpp"
 #include "unseen.hpp"
 
@@ -40,6 +41,7 @@ template <class T>
 const auto& table() {
     static const std::unordered_map<std::string, void (*)(Workspace<T>&, Call&)> kernels{
         {"attention_sums", run_attention_sums<T>},
+        {"bounded_assignment", run_bounded_assignment<T>},
         {"cluster_errors", run_two_nearest<T>},
         {"distance_histogram", run_distance_histogram<T>},
         {"distances", run_distances<T>},
