@@ -15,6 +15,7 @@ TEX = ROOT.parent / "shared" / "paper" / "paper.tex"
 MAKERS = (
     *(*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED),
     *lf.recipes.MIXTURES,
+    *lf.recipes.OF_TABLES,
 )
 
 
@@ -48,6 +49,8 @@ APPENDICES = {
     "symmetric": "docs/symmetric.md",
     "learned": "asec:trf-train",
     "mixture": "docs/mixtures.md",
+    "missing": "docs/missing-values.md",
+    "prototypes": "docs/categories.md",
 }
 
 

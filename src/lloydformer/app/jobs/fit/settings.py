@@ -12,6 +12,7 @@ from lloydformer.data.paths import check_source
 from lloydformer.data.storage.model_folder import read_config
 from lloydformer.data.table_options import (
     DATES,
+    KEPT,
     MISSING,
     ORDERS,
     SENTINELS,
@@ -170,7 +171,8 @@ class FitSettings(TableSettings):
     missing: str = option(
         "error",
         choices=MISSING,
-        help="Rows with missing values: an error, left out, or filled with medians.",
+        help="Rows with missing values: an error, left out, filled with medians, or compared by "
+        "the values that are there (kmeans, relocating, trimmed): ignore, or impute from centers.",
     )
     scale: str | None = option(
         None,
@@ -297,6 +299,8 @@ class FitSettings(TableSettings):
         values = {name: getattr(self, name) for name in _PARAMETERS}
         if self.effort is not None and re.fullmatch(r"-?\d{1,19}", self.effort, re.ASCII):
             values["effort"] = int(self.effort)
+        if self.missing in KEPT:
+            values["missing"] = self.missing
         values["random_state"] = self.seed
         values["checkpoint"] = None if self.checkpoint is None else str(self.checkpoint)
         # Given centers are one start; more would repeat it.
