@@ -39,6 +39,7 @@ class PrototypesPlan(MeansPlan):
     has_plain_inertia: ClassVar[bool] = False
 
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
+        centers = self._complete(centers)
         found = super().step(session, centers, iteration)
         assert isinstance(found.update, Sums)
         sums, masses = found.update.sums, found.update.masses
@@ -60,6 +61,21 @@ class PrototypesPlan(MeansPlan):
     def finish(
         self, session: Session, centers: Tensor, returned: Tensor | None = None
     ) -> FinalAssignment:
-        found = super().finish(session, centers, returned)
+        returned = None if returned is None else self._complete(returned)
+        found = super().finish(session, self._complete(centers), returned)
         cost = found.inertia + self.offset
         return FinalAssignment(cost, cost, found.masses)
+
+    def _complete(self, centers: Tensor) -> Tensor:
+        """Return centers with the first category in blocks without a code.
+
+        A row with missing categories that fills an empty cluster has such blocks. Without a code a
+        center would be nearer to all rows than one with any category.
+        """
+        parts = torch.split(centers, [self.n_numbers, *self.sizes], dim=1)
+        found = [parts[0]]
+        for block in parts[1:]:
+            first = torch.zeros_like(block)
+            first[:, 0] = 1.0
+            found.append(torch.where(block.sum(dim=1, keepdim=True) > 0, block, first))
+        return torch.cat(found, dim=1)

@@ -367,8 +367,8 @@ def test_rows_with_missing_values_stay(command, here, policy):
     fitted = pd.read_csv("gaps-clusters/labels.csv")
     assert fitted["cluster"].notna().all()
     assert len(set(zip(TRUTH, fitted["cluster"], strict=True))) == 3
-    summary = json.loads((here / "gaps-clusters" / "summary.json").read_text(encoding="utf-8"))
-    assert summary["parameters"]["missing"] == policy
+    model = lf.RelocatingKMeans.from_pretrained(here / "gaps-clusters" / "model")
+    assert model.missing == policy
     assert command("predict", "gaps-clusters", "gaps.csv", "-o", "again.csv")[0] == 0
     assert list(pd.read_csv("again.csv")["cluster"]) == list(fitted["cluster"])
     frame.iloc[17] = np.nan
