@@ -235,10 +235,10 @@ def _dense_blocks(
                 'memory, or fill in missing values and pass missing="error"'
             )
         rows = np.ascontiguousarray(points.numpy())
-        found = find_missing_by_kernel(rows) or find_missing(rows)
-        if found.n_missing:
-            found.check(columns=reset)
-            filled, points = found, torch.from_numpy(found.filled)
+        gaps = find_missing_by_kernel(rows) or find_missing(rows)
+        if gaps.n_missing:
+            gaps.check(columns=reset)
+            filled, points = gaps, torch.from_numpy(gaps.filled)
     # Rows that do not fit into the GPU are read many times by a fit: pinning them pays there, and
     # not for the single pass of `predict`.
     pinnable = reset and device != points.device and can_pin(points)
