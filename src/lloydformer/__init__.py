@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lloydformer.estimators.mixture import GaussianMixture as GaussianMixture
     from lloydformer.estimators.mixture_families import BernoulliMixture as BernoulliMixture
     from lloydformer.estimators.mixture_families import PoissonMixture as PoissonMixture
+    from lloydformer.estimators.prototypes import KPrototypes as KPrototypes
     from lloydformer.estimators.relocating import RelocatingKMeans as RelocatingKMeans
     from lloydformer.estimators.robust import RobustKMeans as RobustKMeans
     from lloydformer.estimators.scaler import Scaler as Scaler
@@ -66,6 +67,7 @@ else:  # the same names, each imported when it is first used
         "LearnedKMeans": "lloydformer.learning.estimator",
         "PoissonMixture": "lloydformer.estimators.mixture_families",
         "Progress": "lloydformer.solving.run",
+        "KPrototypes": "lloydformer.estimators.prototypes",
         "ProgressBar": "lloydformer.solving.progress",
         "Recipe": "lloydformer.circuits.recipe",
         "RelocatingKMeans": "lloydformer.estimators.relocating",

@@ -16,6 +16,7 @@ MAKERS = (
     *(*lf.recipes.IN_TABLE, *lf.recipes.BEYOND_TABLE, *lf.recipes.TRAINED),
     *lf.recipes.MIXTURES,
     *lf.recipes.BOUNDED,
+    *lf.recipes.OF_TABLES,
 )
 
 
@@ -50,6 +51,8 @@ APPENDICES = {
     "learned": "asec:trf-train",
     "mixture": "docs/mixtures.md",
     "constrained": "docs/cluster-sizes.md",
+    "missing": "docs/missing-values.md",
+    "prototypes": "docs/categories.md",
 }
 
 

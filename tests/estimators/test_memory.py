@@ -67,7 +67,7 @@ def measured(script: str, *arguments: object) -> list[int]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("n_features", "limit"), [(12, 24), (16, 24 + 28)])
+@pytest.mark.parametrize(("n_features", "limit"), [(12, 24), (16, 24 + 16)])
 def test_a_million_points_take_24_bytes_each_above_the_data(n_features, limit):
     """And two million more no more than that, without any allowance.
 

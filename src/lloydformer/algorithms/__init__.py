@@ -8,7 +8,9 @@ code imports them: an estimator only names its algorithm, for checks and tests. 
 from lloydformer.algorithms.constrained import Constrained
 from lloydformer.algorithms.contract import Algorithm, History, run
 from lloydformer.algorithms.lloyd import Lloyd, LloydBinary, Soft, Spherical, SphericalSoft
+from lloydformer.algorithms.missing import Missing
 from lloydformer.algorithms.mixture import Mixture, MixtureState
+from lloydformer.algorithms.prototypes import Prototypes
 from lloydformer.algorithms.recombining import Recombining, RecombiningHistory
 from lloydformer.algorithms.relocating import Relocating, RelocatingHistory
 from lloydformer.algorithms.robust import (
@@ -27,8 +29,10 @@ __all__ = [
     "Lloyd",
     "LloydBinary",
     "Medoids",
+    "Missing",
     "Mixture",
     "MixtureState",
+    "Prototypes",
     "Recombining",
     "RecombiningHistory",
     "Relocating",

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lloydformer.circuits.gradients import warn_without_gradient
 from lloydformer.circuits.layer import Layer, LayerContext, Seed, layer_noise
+from lloydformer.circuits.norms import BlockArgmax
 from lloydformer.circuits.outside import Outside, has_noise, with_printed_ties
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.saved import fill_weights, make_quietly, read_circuit, write_circuit
@@ -36,7 +37,7 @@ from lloydformer.numerics.checks import (
     check_zero_sum,
     require,
 )
-from lloydformer.numerics.scaling import median
+from lloydformer.numerics.scaling import fill_by_medians, median
 from lloydformer.renamed import renamed_arguments
 
 AnyLayer = Layer | StagedLayer
@@ -243,6 +244,7 @@ class Circuit(nn.Module):
             names=names,
             kept=recorder.kept,
             outside=tuple(outside),
+            scaled=getattr(self.tokens, "policy", None) == "ignore",
         )
 
     @contextmanager
@@ -514,7 +516,8 @@ class Circuit(nn.Module):
         """
         origin = torch.zeros_like(points[..., :1, :])
         if self._centers_data:
-            origin = median(points).unsqueeze(-2)
+            known = points if not self.tokens.has_missing else fill_by_medians(points)
+            origin = median(known).unsqueeze(-2)
         if assignments is None:
             assignments = points.new_zeros(*points.shape[:-1], self.n_clusters)
         x, c = points - origin, centers - origin
@@ -522,20 +525,23 @@ class Circuit(nn.Module):
         return Embedded(self.tokens.encoder(x, assignments), self.tokens.decoder(c, given), origin)
 
     def _check_problem(self, points: object, centers: object) -> tuple[Tensor, Tensor]:
-        x, c = as_problem(points, centers)
+        x, c = as_problem(points, centers, missing=self.tokens.has_missing)
         found = (x.shape[-1], c.shape[-2])
         if found != (self.n_features, self.n_clusters):
             raise ValueError(
                 f"points, centers: found {found[0]} features and {found[1]} centers; this circuit "
                 f"was made with n_features={self.n_features}, n_clusters={self.n_clusters}"
             )
-        check_range("points", x)
+        known = x if not self.tokens.has_missing else fill_by_medians(x)
+        check_range("points", known)
         # together with the points: one center alone has no range
-        check_range("centers", torch.cat([x, c], dim=-2))
+        check_range("centers", torch.cat([known, c], dim=-2))
         # of the points alone: the theorem (thm:sp-clus ip) allows any initial centers, as a point
         # chooses by the dot product and only new centers are normed
         # Learned weights need no unit vectors.
         for norm in {r.norm for r in self.schedule if r.norm and not r.free}:
+            if isinstance(norm, BlockArgmax):
+                continue
             check_unit("points", x)
             if norm.zero_sum:
                 check_zero_sum("points", x)

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from lloydformer.numerics.checks import check_count, require
+
 
 @runtime_checkable
 class Norm(Protocol):
@@ -92,6 +94,56 @@ class LayerNorm:
     def __call__(self, positions: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k d"]:
         # the variance is the mean square of what is left without the mean
         return RMSNorm(self.epsilon)(positions - positions.mean(dim=-1, keepdim=True))
+
+
+@dataclass(frozen=True)
+class BlockArgmax:
+    """Replace each block of codes by the one-hot code of its largest entry, the first on ties.
+
+    Numbers, which come before the blocks, stay.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Number of columns that stay.
+    sizes : tuple of int
+        The sizes of the blocks.
+
+    See Also
+    --------
+    lloydformer.recipes.prototypes : The recipe with this norm.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lloydformer.circuits.norms import BlockArgmax
+    >>> BlockArgmax(1, (2, 3))(torch.tensor([[7.0, 0.6, 0.4, 0.2, 0.4, 0.4]]))
+    tensor([[7., 1., 0., 0., 1., 0.]])
+    """
+
+    n_numbers: int = 0
+    sizes: tuple[int, ...] = (2, 2)
+    symbol = "argmax"
+    zero_sum = False
+
+    def __post_init__(self) -> None:
+        check_count("n_numbers", self.n_numbers, least=0)
+        for size in self.sizes:
+            check_count("sizes", size)
+        require(bool(self.sizes), "sizes", self.sizes, "pass the size of at least one block")
+
+    def __call__(self, positions: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k d"]:
+        width = self.n_numbers + sum(self.sizes)
+        found = positions.shape[-1]
+        repair = f"circuits of these blocks have n_features={width}"
+        require(found == width, "n_features", found, repair)
+        numbers, *blocks = torch.split(positions, [self.n_numbers, *self.sizes], dim=-1)
+        # torch's argmax has no rule for ties: the first of the largest is where they begin
+        codes = [
+            ((block == block.amax(dim=-1, keepdim=True)).cumsum(dim=-1).cumsum(dim=-1) == 1)
+            for block in blocks
+        ]
+        return torch.cat([numbers, *(code.to(positions) for code in codes)], dim=-1)
 
 
 def zero_sum(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n e"]:

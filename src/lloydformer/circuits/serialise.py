@@ -12,8 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from lloydformer.circuits.activations import dense, hard, sparse, straight_through, transport
 from lloydformer.circuits.feedforward import Difference, Perceptron, Product, Quadratic
 from lloydformer.circuits.heads import Head
+from lloydformer.circuits.missing import CoordinateMeans, MaskedTokens
 from lloydformer.circuits.mixture import MixtureKind, MixtureTokens, NaturalParameters
-from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.norms import BlockArgmax, LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Average, Block, Dense, Number, Projection
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.scores import DotProduct, Euclidean, Scaled
@@ -28,6 +29,7 @@ _KINDS: tuple[type[Any], ...] = (
     *(RMSNorm, LayerNorm, Quadratic, Perceptron, Product, Difference, Fixed),
     *(Staged, Sublayer, Stage, Read, Counts, PairedCounts),
     *(MixtureKind, MixtureTokens, NaturalParameters),
+    *(MaskedTokens, CoordinateMeans, BlockArgmax),
     # every activation that these modules define: a new one need not be listed
     *(
         kind

@@ -56,6 +56,12 @@ COVARIANCE = Subspace("covariance", "S")
 LINEAR = Subspace("linear", "η")
 QUADRATIC = Subspace("quadratic", "Λ")
 CONSTANT = Subspace("constant", "κ")
+# Points: 1 where a value is observed and 0 where it is missing, times the factor of the point. d
+# dimensions.
+OBSERVED = Subspace("observed", "m")
+# Centers: the means of the values and of OBSERVED over their points. d dimensions each.
+TOTAL = Subspace("total", "s")
+COUNT = Subspace("count", "n")
 
 
 def belonging(head: int) -> Subspace:

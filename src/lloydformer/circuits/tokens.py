@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -81,6 +81,8 @@ class Tokens:
 
     subspaces: tuple[Subspace, ...]
     codes: Codes = field(default_factory=OneHot)
+    # True if points may have missing values (NaN).
+    has_missing: ClassVar[bool] = False
 
     def space(self, n_features: int, n_clusters: int) -> Space:
         """Return the token space for d features and k clusters."""

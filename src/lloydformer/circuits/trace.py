@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lloydformer.circuits.display import trace_html
 from lloydformer.circuits.outside import Outside
 from lloydformer.fork_safety import cached_property
-from lloydformer.numerics.clusters import kmeans_objective
+from lloydformer.numerics.clusters import kmeans_objective, observed_objective
 
 # The new value of an intermediate, or a function of the old one.
 Replacement = Tensor | Callable[[Tensor], Tensor]
@@ -71,6 +71,8 @@ class Trace:
     outside : tuple of Outside
         The numbers that each layer used and that attention does not compute: origin, separation,
         tolerances, rule for ties, noise.
+    scaled : bool
+        Whether the objective of a point with missing values is scaled to that of a whole point.
 
     Attributes
     ----------
@@ -106,6 +108,7 @@ class Trace:
     names: tuple[str, ...] = field(repr=False)
     kept: dict[str, Tensor] = field(repr=False)
     outside: tuple[Outside, ...] = field(default=(), repr=False)
+    scaled: bool = field(default=False, repr=False)
 
     @property
     def n_layers(self) -> int:
@@ -159,6 +162,8 @@ class Trace:
         [4.0, 2.0]
         """
         points = self.points.unsqueeze(-3).expand(*self.centers.shape[:-2], -1, -1)
+        if points.isnan().any():
+            return observed_objective(points, self.centers, scaled=self.scaled)
         return kmeans_objective(points, self.centers)
 
     def __getitem__(self, name: str) -> Tensor:

@@ -171,7 +171,17 @@ def fit_scaling(
         raise ValueError(f"scale: found {scale!r}; pass {options} or None")
     curves: Curves | None = None
     choices = (Choice(scale, "as given"),) * points.shape[1]
-    if scale == "minmax":
+    missing = bool(points.isnan().any())
+    if missing and scale in ("minmax", "standard"):
+        values = points.double().numpy()
+        with np.errstate(invalid="ignore"):
+            if scale == "standard":
+                ends = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+            else:
+                ends = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+                ends = ends[0], ends[1] - ends[0]
+        shift, spread = (torch.from_numpy(each) for each in ends)
+    elif scale == "minmax":
         shift, high = column_min_max(points).double()
         spread = high - shift
     elif scale == "standard":

@@ -71,6 +71,13 @@ class Rows(Protocol):
     def products(self, matrix: Tensor) -> Tensor:
         """Return the products (m, e) with a matrix (d, e)."""
 
+    def hide(self, rows: Tensor, values: Tensor) -> Tensor:
+        """Return values (r, d) of some rows, with 0 in columns that a row is not compared in.
+
+        Complete rows have no such column; rows with missing values do (`data/missing.py`).
+        """
+        return values
+
     def nearest(self, centers: Float[Tensor, "k d"]) -> Int[Tensor, " m"]:
         """Return the nearest center of each row; on ties the first one.
 
@@ -118,10 +125,12 @@ class Rows(Protocol):
             possible[torch.arange(len(rows)), labels[rows]] = True
             row, near = possible.nonzero().unbind(dim=1)
             x, c, first = read(rows)[row], precise[near], precise[0]
-            away = torch.linalg.vecdot(x - c, x - c)
+            difference = self.hide(rows[row], x - c)
+            away = torch.linalg.vecdot(difference, difference)
             # Less |x - first|^2 for rows so far away that all differences are the same number.
             far = norms.double()[rows[row]] > 2.0**60 * sizes.max().double()
-            away[far] = torch.linalg.vecdot(c - first, c + first - 2 * x)[far]
+            moved = self.hide(rows[row], c - first)
+            away[far] = torch.linalg.vecdot(moved, c + first - 2 * x)[far]
             squares = torch.full((len(rows), len(centers)), torch.inf).to(precise)
             squares[row, near] = away
             labels[rows] = squares.min(dim=1).indices
@@ -143,6 +152,7 @@ class Rows(Protocol):
                 difference = self.take(points) - centers[near]
             else:
                 difference = self.exact(points) - returned[near]
+            difference = self.hide(points, difference)
             squares[points, near] = torch.linalg.vecdot(difference, difference).to(squares.dtype)
         return squares
 

@@ -114,9 +114,10 @@ def open_dataset(
         each word.
     numeric_only : bool, default=False
         Leave out columns that hold anything but numbers and missing values.
-    missing : {"error", "drop", "median"}, default="error"
+    missing : {"error", "drop", "median", "ignore", "impute"}, default="error"
         What to do with missing values: raise an error, leave out their rows, or fill in the median
-        of the column (for `one_hot` the most common word).
+        of the column (for `one_hot` the most common word). "ignore" and "impute" keep them as NaN,
+        for `KMeans`, `RelocatingKMeans` and `TrimmedKMeans` with the same value of `missing`.
     sep, decimal, encoding : str or None, default=None
         Format of a text: the separator of values, "." or "," in numbers, and the encoding. None:
         detected in its beginning.

@@ -8,8 +8,10 @@ from typing import Any, Literal, get_args
 
 from lloydformer.fork_safety import cached_property
 
-Missing = Literal["error", "drop", "median"]
+Missing = Literal["error", "drop", "median", "ignore", "impute"]
 MISSING = get_args(Missing)
+# Ways that keep missing values as NaN: the estimator has the same one.
+KEPT = ("ignore", "impute")
 Sentinels = Literal["missing", "keep"]
 SENTINELS = get_args(Sentinels)
 # Texts that mean a missing value: those of pandas, some others, and errors of spreadsheets.
@@ -44,8 +46,9 @@ class TableOptions:
         Leave out columns that hold no numbers.
     id_column : str or None
         A column that names the rows; it is not used for clustering.
-    missing : {"error", "drop", "median"}
-        What to do with rows that have missing values.
+    missing : {"error", "drop", "median", "ignore", "impute"}
+        What to do with rows that have missing values. With "ignore" and "impute" they stay, for
+        estimators with this value of `missing`.
     sep, decimal, encoding, header, sheet : str, bool or None
         How the table is written; None to detect it in the file.
     thousands : str or None

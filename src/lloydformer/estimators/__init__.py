@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lloydformer.estimators.mixture import GaussianMixture as GaussianMixture
     from lloydformer.estimators.mixture_families import BernoulliMixture as BernoulliMixture
     from lloydformer.estimators.mixture_families import PoissonMixture as PoissonMixture
+    from lloydformer.estimators.prototypes import KPrototypes as KPrototypes
     from lloydformer.estimators.registry import ALGORITHMS as ALGORITHMS
     from lloydformer.estimators.registry import RegisteredAlgorithm as RegisteredAlgorithm
     from lloydformer.estimators.registry import register as register
@@ -38,6 +39,7 @@ else:  # the same names, each imported when it is first used
         "KMeans": "lloydformer.estimators.kmeans",
         "KMedoids": "lloydformer.estimators.medoids",
         "PoissonMixture": "lloydformer.estimators.mixture_families",
+        "KPrototypes": "lloydformer.estimators.prototypes",
         "RegisteredAlgorithm": "lloydformer.estimators.registry",
         "RelocatingKMeans": "lloydformer.estimators.relocating",
         "RobustKMeans": "lloydformer.estimators.robust",

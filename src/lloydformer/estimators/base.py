@@ -27,13 +27,18 @@ from lloydformer.data.array_api import to_tensor
 from lloydformer.data.blocks import Blocks, count_positive_weights, leaf_ranges
 from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import Layout
+from lloydformer.data.missing import MaskedBlocks
 from lloydformer.data.rows import Rows
 from lloydformer.data.shard import Shard
 from lloydformer.engines import choose
 from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
 from lloydformer.engines.thread_pool import callers_cores, map_on_single_cores, one_core
-from lloydformer.estimators.checkpoint import open_as_partition, open_checkpoint
+from lloydformer.estimators.checkpoint import (
+    open_as_partition,
+    open_checkpoint,
+    refuse_checkpoint,
+)
 from lloydformer.estimators.initial_centers import InitialCenters
 from lloydformer.estimators.matching import match_clusters, read_reference_centers, renumber
 from lloydformer.estimators.one_pass import open_one_pass
@@ -47,9 +52,11 @@ from lloydformer.estimators.parameter_checks import (
 from lloydformer.estimators.presentation import Presented
 from lloydformer.estimators.saved import LAZY, Saved
 from lloydformer.estimators.shards import read_shard
-from lloydformer.estimators.source import Source, View, read
+from lloydformer.estimators.source import Source, View, missing_policy, read
+from lloydformer.numerics.checks import RefusedArgumentError
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.lower import lower
+from lloydformer.plans.missing import plan_for_missing
 from lloydformer.plans.session import Session
 from lloydformer.solving.driver import Interrupted, Restarts, Result, solve
 from lloydformer.solving.early_stop import describe_early_stop
@@ -164,12 +171,30 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     def _prepare(self, opened: Preparation) -> Prepared:
         """Return the plan, initial centers for each restart, and the algorithm of a fit."""
         if getattr(self, "batch_size", None) is not None:
+            if isinstance(opened.blocks, MaskedBlocks):
+                raise RefusedArgumentError("batch_size", "X has missing values")
             return self._prepare_batches(opened)
         initial = opened.initial
         # A generator: the driver draws initial centers when it needs them, and a resumed fit has
         # those of its checkpoint.
         restarts = Restarts(initial.n_restarts, initial.generate(opened.session))
-        return self._plan(opened.rng), restarts, PlanIterations()
+        return self._fit_plan(opened), restarts, PlanIterations()
+
+    def _make_initial(self, X: Any, blocks: Blocks, rng: np.random.RandomState) -> InitialCenters:
+        """Return what makes the initial centers of a fit."""
+        filled = blocks.filled if isinstance(blocks, MaskedBlocks) else None
+        return InitialCenters(self, X, blocks.layout, rng, filled)
+
+    def _fit_plan(self, opened: Preparation) -> Plan:
+        """Return the plan of a fit, which is another one for rows with missing values."""
+        plan = self._plan(opened.rng)
+        if isinstance(opened.blocks, MaskedBlocks):
+            plan = plan_for_missing(plan, missing_policy(self))
+        return plan
+
+    def _plan_for(self, blocks: Blocks) -> Plan:
+        """Return the plan that assigns new rows; plans for missing values assign as others do."""
+        return self._plan()
 
     def _prepare_batches(self, opened: Preparation) -> Prepared:
         """Return the same for a fit by random batches; estimators with `batch_size` have it."""
@@ -229,6 +254,8 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         # Classes of other packages may lack parameters that are newer than they are.
         has_checkpoint = getattr(self, "checkpoint", None) is not None
         if has_checkpoint:
+            if isinstance(source.blocks, MaskedBlocks):
+                refuse_checkpoint(self, "X has missing values")
             source = open_as_partition(self, source)
         blocks = source.blocks
         self._check_size(blocks)
@@ -236,7 +263,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         given = getattr(self, "reference_centers", None)
         earlier = None if given is None else read_reference_centers(given, blocks.layout)
         rng = source.generator(self.random_state)
-        initial = InitialCenters(self, X, blocks.layout, rng)
+        initial = self._make_initial(X, blocks, rng)
         self._n_init = initial.n_restarts  # a name of scikit-learn
         stopped: Interrupted | None = None
         with (
@@ -345,7 +372,8 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """Return labels and inertia of other data, by the last assignment of a fit."""
         source = self._read(X, sample_weight, reset=False)
         with choose(self.engine, source.blocks).open(source.blocks) as session:
-            final = self._plan().finish(session, *self._centers(session.layout))
+            plan = self._plan_for(source.blocks)
+            final = plan.finish(session, *self._centers(session.layout))
             (inertia,) = session.layout.apply_weight_unit(final.inertia)
             return source.to_input_kind(session.labels()), inertia
 
@@ -381,8 +409,13 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         check_is_fitted(self)
         if is_collection(X):
             return self._map_chunks("predict", X, None, np.dtype(np.int32))
-        rows = open_one_pass(self, X) if self._has_kernels else None
+        rows = open_one_pass(self, X) if self._reads_in_one_pass else None
         return self._assign(X)[0] if rows is None else rows.labels()
+
+    @property
+    def _reads_in_one_pass(self) -> bool:
+        """True if the kernels for new rows may read X: they refuse missing values."""
+        return self._has_kernels and missing_policy(self) == "error"
 
     def _map_chunks(self, method: str, X: Any, width: int | None, dtype: Any = None) -> Any:
         """Call a method on each block of a dask collection; a dask array in the chunks of X."""
@@ -462,7 +495,7 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         check_is_fitted(self)
         if is_collection(X):
             return self._map_chunks("transform", X, self.n_clusters)
-        rows = open_one_pass(self, X) if self._has_kernels else None
+        rows = open_one_pass(self, X) if self._reads_in_one_pass else None
         if rows is not None:
             return rows.distances(cosine=self._cosine_distances)
         return self._map_leaves(X, self._all_distances)
@@ -556,13 +589,15 @@ class Clusterer(Presented, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """
         check_is_fitted(self)
         # The kernels for new rows add up squared distances to the nearest center, nothing else.
-        rows = open_one_pass(self, X, sample_weight) if self._plan().has_plain_inertia else None
+        plain = self._plan().has_plain_inertia and missing_policy(self) == "error"
+        rows = open_one_pass(self, X, sample_weight) if plain else None
         inertia = None if rows is None else rows.inertia()
         return -(self._assign(X, sample_weight)[1] if inertia is None else inertia)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
+        tags.input_tags.allow_nan = missing_policy(self) != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from lloydformer.circuits import recipes
 from lloydformer.circuits.activations import LimitingSoftmax
 from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.norms import LayerNorm, RMSNorm
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.data.blocks import leaf_ranges
 from lloydformer.data.shard import Shard
@@ -191,7 +192,7 @@ class CircuitClusterer(Clusterer):
 
     @property
     def _directions(self) -> bool:  # type: ignore[override]
-        return self._recipe().norm is not None
+        return isinstance(self._recipe().norm, RMSNorm | LayerNorm)
 
     def _lowering(self) -> tuple[Plan, LoweringError | None]:
         """Return the recipe's plan and None, or the plan that labels as it does, and the reason."""

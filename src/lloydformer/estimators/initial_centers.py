@@ -10,7 +10,9 @@ from sklearn.utils import assert_all_finite, check_array
 from torch import Tensor
 
 from lloydformer.data.array_api import get_namespace, to_tensor
+from lloydformer.data.blocks import TensorBlocks
 from lloydformer.data.layout import Layout
+from lloydformer.engines import choose
 from lloydformer.engines.thread_pool import callers_cores
 from lloydformer.estimators.source import is_float_array
 from lloydformer.numerics.checks import largest_value, refuse_masked
@@ -46,6 +48,9 @@ class InitialCenters:
         Sizes, precision and coordinates of the rows.
     rng : RandomState
         Source of the draws.
+    filled : TensorBlocks or None
+        Rows with missing values filled in, from which centers are drawn in place of those of the
+        session; None if no value is missing.
 
     Attributes
     ----------
@@ -55,8 +60,16 @@ class InitialCenters:
         Centers that were passed as an array, or those of the last fit.
     """
 
-    def __init__(self, estimator: Any, X: Any, layout: Layout, rng: np.random.RandomState) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        layout: Layout,
+        rng: np.random.RandomState,
+        filled: TensorBlocks | None = None,
+    ) -> None:
         self._estimator, self._X, self._layout, self._rng = estimator, X, layout, rng
+        self._filled = filled
         self._shape = int(estimator.n_clusters), layout.n_features
         init, n_init = estimator.init, estimator.n_init
         if estimator.warm_start and hasattr(estimator, "cluster_centers_"):
@@ -86,6 +99,16 @@ class InitialCenters:
 
         Given centers come first; the others of a pool are made by k-means++.
         """
+        if self._filled is None or self.given is not None:
+            yield from self._generate(session, per_restart)
+            return
+        # A center has no missing values. Filled in by means, a row with few values lies near the
+        # middle and is seldom drawn, which is right: little is known of it.
+        with choose(self._estimator.engine, self._filled).open(self._filled) as complete:
+            yield from self._generate(complete, per_restart)
+
+    def _generate(self, session: Session, per_restart: int) -> Iterator[Tensor]:
+        """Yield the initial centers, drawn from the rows of this session."""
         count, init, k = self.n_restarts * per_restart, self._init, self._shape[0]
         if self.given is not None:
             yield self.given

@@ -97,6 +97,18 @@ class KMeans(Streaming):
         1, so that centers follow a stream that drifts. A row counts half after
         log(1/2) / log(1 - decay) batches: 0.01 is a half-life of 69, 0.1 of 6.6. With 0 nothing is
         forgotten, with 1 all but the last batch. `fit` ignores it.
+    missing : {"error", "ignore", "impute"}, default="error"
+        What happens to NaN in X, in `fit` as in `predict`, `transform` and `score`:
+
+        - "error": a `ValueError` names the first one.
+        - "ignore": rows and centers are compared by the observed values of the row; the squared
+          distance is multiplied by the number of features over the number of observed values. A
+          center is, in each feature, the mean of the observed values of its rows, which count by
+          the same factor.
+        - "impute": in each iteration, missing values of a row are those of its center (k-POD). The
+          squared distance is the sum over the observed values.
+
+        For dense rows in CPU memory. A row without any value is an error.
 
     Attributes
     ----------
@@ -162,6 +174,7 @@ class KMeans(Streaming):
         **Streaming._parameter_constraints,
         "copy_x": ["boolean"],
         "algorithm": [StrOptions({"lloyd", "elkan"})],
+        "missing": [StrOptions({"error", "ignore", "impute"})],
     }
 
     def __init__(
@@ -187,6 +200,7 @@ class KMeans(Streaming):
         max_no_improvement: int | Any | None = 10,
         reassignment_ratio: float | Any = 0.01,
         decay: float | Any = 0.0,
+        missing: str | Any = "error",
     ) -> None:
         # The parameters of scikit-learn's `KMeans`, in its order; from `empty` on those of ours.
         self.n_clusters = n_clusters
@@ -209,6 +223,7 @@ class KMeans(Streaming):
         self.max_no_improvement = max_no_improvement
         self.reassignment_ratio = reassignment_ratio
         self.decay = decay
+        self.missing = missing
 
     def _recipe(self) -> Recipe:
         return recipes.lloyd()

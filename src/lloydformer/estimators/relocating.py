@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lloydformer.data.missing import MaskedBlocks
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.estimators.base import Clusterer, Preparation, Prepared
 from lloydformer.estimators.parameter_checks import Interval, StrOptions, WholeNumbers
@@ -116,6 +117,18 @@ class RelocatingKMeans(Clusterer):
         "n_moved": number of clusters that it splits, 5, or with a pool n_clusters // 6, at least 5
         and at most 10. "n_draws": number of random splits tried for each, 3. "n_iter_between":
         number of Lloyd's iterations before it, instead of as many as the centers need to settle.
+    missing : {"error", "ignore", "impute"}, default="error"
+        What happens to NaN in X, in `fit` as in `predict`, `transform` and `score`:
+
+        - "error": a `ValueError` names the first one.
+        - "ignore": rows and centers are compared by the observed values of the row; the squared
+          distance is multiplied by the number of features over the number of observed values. A
+          center is, in each feature, the mean of the observed values of its rows, which count by
+          the same factor.
+        - "impute": in each iteration, missing values of a row are those of its center (k-POD). The
+          squared distance is the sum over the observed values.
+
+        For dense rows in CPU memory. A row without any value is an error.
 
     Attributes
     ----------
@@ -173,6 +186,7 @@ class RelocatingKMeans(Clusterer):
         "time_limit": [None, Interval(Real, 0, None, closed="left")],
         "max_iter": [None, *Clusterer._parameter_constraints["max_iter"]],
         "patience": [None, Interval(Integral, 0, None, closed="left")],
+        "missing": [StrOptions({"error", "ignore", "impute"})],
         "search_options": [None, dict],
     }
     _renamed_parameters: ClassVar[dict[str, str]] = {
@@ -202,6 +216,7 @@ class RelocatingKMeans(Clusterer):
         reference_centers: Any = None,
         checkpoint: Any = None,
         search_options: dict[str, int] | Any | None = None,
+        missing: str | Any = "error",
     ) -> None:
         self.n_clusters = n_clusters
         self.effort = effort
@@ -220,6 +235,7 @@ class RelocatingKMeans(Clusterer):
         self.reference_centers = reference_centers
         self.checkpoint = checkpoint
         self.search_options = search_options
+        self.missing = missing
 
     # Phases between relocations are short: a tolerance that a few far rows enlarge would end each
     # of them, and the fit, above the local minimum.
@@ -251,8 +267,13 @@ class RelocatingKMeans(Clusterer):
         )
         # The seed is drawn before the initial centers, so that it does not depend on `init`.
         if effort.n_pool == 1:
-            return self._plan(), Restarts(n, initial.generate(session)), relocations
+            return self._fit_plan(opened), Restarts(n, initial.generate(session)), relocations
         n_children = effort.n_children_for(k, session.layout.n_rows)
+        if isinstance(opened.blocks, MaskedBlocks):
+            raise ValueError(
+                f"effort: found {self.effort!r} for rows with missing values, which have no pool "
+                'of solutions; pass effort="low", with a larger n_init'
+            )
         pool = Recombinations(relocations, effort.n_pool, n_children, effort.child_patience(k))
         is_large = sample_rows(session.layout, k) is not None
         # A sample is gathered as dense rows, which may take more memory than the sparse matrix.

@@ -25,6 +25,7 @@ from lloydformer.circuits.activations import TopK
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.serialise import deserialise, serialise
 from lloydformer.data.array_api import get_namespace, to_tensor
+from lloydformer.data.categories import Encoding
 from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.curves import Curves
 from lloydformer.data.storage.model_folder import CONFIG, Arrays, Config, read_folder, write_folder
@@ -46,6 +47,8 @@ _NUMBERS: dict[str, type[Any]] = {
     "converged_": bool,
     "lower_bound_": float,
     "gap_": float,
+    "gamma_": float,
+    "_encoding": str,
 }
 
 # Kind of number and shape of the fitted attributes that are arrays; k clusters, d features. None:
@@ -408,12 +411,16 @@ def check_attributes(
         elif name not in _ARRAYS:
             raise ValueError(f"found attribute {name!r}, which no fitted model has")
     k, d = attributes.get("_n_features_out"), attributes["n_features_in_"]
+    names = d
+    if "_encoding" in attributes:  # a table has other columns than its points
+        d = Encoding.from_json(attributes["_encoding"]).width
     if k is None:  # a mixture, which does not transform rows
         _check_array("weights_", attributes["weights_"], "f", ("any",), {})
         k = len(attributes["weights_"])
     for name, (kind, shape) in _ARRAYS.items():
         if name in attributes:
-            _check_array(name, attributes[name], kind, shape, {"k": k, "d": d})
+            width = names if name == "feature_names_in_" else d
+            _check_array(name, attributes[name], kind, shape, {"k": k, "d": width})
     if "labels_" in attributes:
         labels = torch.as_tensor(attributes["labels_"])  # -1 are outliers
         if labels.numel() and not (int(labels.min()) >= -1 and int(labels.max()) < k):

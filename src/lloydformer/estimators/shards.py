@@ -29,6 +29,7 @@ from lloydformer.estimators.source import (
     Source,
     V,
     find_zero_rows,
+    missing_policy,
     validate_array,
     validate_blocks,
     validate_tensor,
@@ -246,6 +247,11 @@ def read_shard(estimator: Any, shard: Shard, sample_weight: Any) -> ShardSource:
     Errors of one rank are raised on all of them. Rows move to the ranks that hold their leaves.
     """
     ranks, checked = join_ranks(), list[_OwnRows]()
+    if (missing := missing_policy(estimator)) != "error":
+        raise ValueError(
+            f"missing: found {missing!r} for ranks; fill in missing values, and pass "
+            'missing="error"'
+        )
 
     def check_own_rows() -> ShardReport:
         checked.append(_check_rows(estimator, shard.rows, sample_weight))

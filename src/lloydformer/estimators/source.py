@@ -19,6 +19,7 @@ from lloydformer.data.blocks import TensorBlocks, leaf_ranges
 from lloydformer.data.column_statistics import Scaling
 from lloydformer.data.layout import Layout, leaf_rows, part_rows
 from lloydformer.data.mapped_files import scratch_array
+from lloydformer.data.missing import FoundMissing, MaskedBlocks, find_missing
 from lloydformer.data.shard import Shard
 from lloydformer.data.sparse_blocks import SparseBlocks, SparseOnGpu, canonicalise_csr
 from lloydformer.data.streamed_blocks import StreamedBlocks
@@ -27,6 +28,7 @@ from lloydformer.engines import default_engine
 from lloydformer.engines.cuda import pin_rows, survey_on_gpu
 from lloydformer.engines.dask.chunks import is_collection
 from lloydformer.engines.native.engine import column_ends
+from lloydformer.engines.native.engine import find_missing as find_missing_by_kernel
 from lloydformer.engines.partitioned import DistributedLabels, PartitionedBlocks
 from lloydformer.estimators.devices import (
     can_pin,
@@ -219,11 +221,24 @@ def _dense_blocks(
     view = None if reset else estimator._view
     seen = own if view is None else view
     scaling, given = None if seen is None else seen.scaling, None
+    missing = missing_policy(estimator)
     if scaling is not None and scaling.curves is not None:
-        if own is None and isinstance(X, np.ndarray):
-            assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+        if own is None and missing == "error" and isinstance(X, np.ndarray):
+            refuse_not_finite(estimator, X)
         own = _bend(points, own, scaling)
         points, given = own.points.to(points), own.data_points
+    filled: FoundMissing | None = None
+    if missing != "error":
+        if device.type != "cpu" or points.device.type != "cpu":
+            raise ValueError(
+                f"missing: found {missing!r} for rows on a GPU; pass device=None and rows in CPU "
+                'memory, or fill in missing values and pass missing="error"'
+            )
+        rows = np.ascontiguousarray(points.numpy())
+        gaps = find_missing_by_kernel(rows) or find_missing(rows)
+        if gaps.n_missing:
+            gaps.check(columns=reset)
+            filled, points = gaps, torch.from_numpy(gaps.filled)
     # Rows that do not fit into the GPU are read many times by a fit: pinning them pays there, and
     # not for the single pass of `predict`.
     pinnable = reset and device != points.device and can_pin(points)
@@ -234,15 +249,15 @@ def _dense_blocks(
     ends: Tensor | None = None
     if survey is not None:
         ends = torch.from_numpy(survey.ends)
-    elif own is not None:
+    elif own is not None and filled is None:
         ends = own.ends.to(points.device)
     elif points.device.type == "cpu" and points.is_contiguous():
         found = column_ends(points.numpy())
         ends = None if found is None else torch.from_numpy(found)
     doubtful = ends is None or (survey is not None and not np.isfinite(survey.ends).all())
     if doubtful and isinstance(X, np.ndarray):
-        # Arrays get scikit-learn's error. It raises nothing if only the kernel is missing.
-        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+        # It raises nothing if only the kernel is missing.
+        refuse_not_finite(estimator, X if filled is None else points.numpy())
     weights, unit = weights_in_units(sample_weight, len(points))
     mass = None if weights is None else torch.from_numpy(weights).to(device)
     blocks = TensorBlocks(
@@ -263,11 +278,47 @@ def _dense_blocks(
         n_clusters=k,
     )
     if isinstance(X, Tensor | TensorBlocks) and not np.isfinite(blocks.ends.cpu().numpy()).all():
-        raise ArgumentError("X", "found NaN or infinity; remove or fill in such rows")
+        repair = "remove or fill in such rows" if filled is None else "remove rows with infinity"
+        raise ArgumentError(
+            "X", f"found NaN or infinity; {repair}{_name_missing_policies(estimator)}"
+        )
+    if filled is not None:
+        observed = torch.from_numpy(filled.observed)
+        return MaskedBlocks.mask(blocks, observed, scaled=missing == "ignore")
     if device == points.device:
         return blocks
     memory = pin_rows(points, device) if pinnable else None
     return StreamedBlocks(replace(blocks, sample_weight=None), device, mass, unit, memory)
+
+
+def missing_policy(estimator: Any) -> str:
+    """Return the parameter `missing`; "error" for estimators without it."""
+    # Models of 0.2, and classes of other packages, have none.
+    return str(getattr(estimator, "missing", "error"))
+
+
+def refuse_not_finite(estimator: Any, X: Any) -> None:
+    """Raise scikit-learn's error for infinity, and one that names `missing` for NaN."""
+    try:
+        assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
+    except ValueError:
+        gaps = np.isnan(X) if isinstance(X, np.ndarray) else np.zeros((1, 1), bool)
+        if not gaps.any() or np.isinf(X).any():
+            raise
+        row, column = np.argwhere(gaps)[0]
+        raise ValueError(
+            f"Input X contains NaN: {int(gaps.sum()):,} missing values, the first in row {row}, "
+            f"column {column}. Remove such rows, or fill them in, for example with "
+            f"sklearn.impute.SimpleImputer{_name_missing_policies(estimator)}"
+        ) from None
+
+
+def _name_missing_policies(estimator: Any) -> str:
+    """Return the end of an error about missing values: what accepts them."""
+    ways = 'missing="ignore" or missing="impute"'
+    if hasattr(estimator, "missing"):
+        return f"; or pass {ways}" if estimator.missing == "error" else ""
+    return f"; or use KMeans, RelocatingKMeans or TrimmedKMeans with {ways}"
 
 
 def _bend(points: Tensor, own: TensorBlocks | None, scaling: Scaling) -> TensorBlocks:
@@ -280,6 +331,11 @@ def _bend(points: Tensor, own: TensorBlocks | None, scaling: Scaling) -> TensorB
 
 def _sparse_blocks(estimator: Any, X: Any, sample_weight: Any) -> SparseBlocks:
     """Return a sparse matrix with finite values as blocks."""
+    if (missing := missing_policy(estimator)) != "error":
+        raise ValueError(
+            f"X: found a sparse matrix with missing={missing!r}; entries that are not stored are "
+            'zeros: pass missing="error", or a dense array with NaN for missing values'
+        )
     assert_all_finite(X, input_name="X", estimator_name=type(estimator).__name__)
     wanted, k, d = requested_device(estimator), count_centers(estimator), X.shape[1]
     here = wanted is None or not estimator._sparse_on_gpu
@@ -308,6 +364,11 @@ def read_collection(
     from lloydformer.engines.dask.collections import Opener, Weights
 
     check_on_cpu(estimator, "a dask collection")
+    if (missing := missing_policy(estimator)) != "error":
+        raise ValueError(
+            f"missing: found {missing!r} for a dask collection; fill in missing values first and "
+            'pass missing="error", or pass rows in memory'
+        )
     directions = estimator._directions
     opener = Opener(X)
     found = opener.collection

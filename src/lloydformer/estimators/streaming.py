@@ -20,7 +20,7 @@ from lloydformer.estimators.checkpoint import refuse_checkpoint
 from lloydformer.estimators.initial_centers import InitialCenters, is_array
 from lloydformer.estimators.matching import match_clusters, read_reference_centers
 from lloydformer.estimators.parameter_checks import Interval, checked_fit, make_generator
-from lloydformer.estimators.source import Source, View
+from lloydformer.estimators.source import Source, View, missing_policy
 from lloydformer.plans.assign import NearestSums
 from lloydformer.plans.contract import Plan, Sums
 from lloydformer.plans.session import Session
@@ -115,6 +115,11 @@ class Streaming(Clusterer):
         if isinstance(X, Shard):
             raise ValueError("X: found a Shard; ranks share a fit, and each partial_fit is its own")
         refuse_checkpoint(self, "partial_fit writes none")
+        if (missing := missing_policy(self)) != "error":
+            raise ValueError(
+                f"missing: found {missing!r} in partial_fit, whose centers are running means of "
+                'complete rows; pass missing="error", or call fit'
+            )
         first = not hasattr(self, "cluster_centers_")
         source = self._read(X, sample_weight, reset=first)
         layout = source.blocks.layout

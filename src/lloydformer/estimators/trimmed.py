@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from lloydformer.circuits import recipes
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.estimators.base import Clusterer
-from lloydformer.estimators.parameter_checks import Interval
+from lloydformer.estimators.parameter_checks import Interval, StrOptions
 from lloydformer.estimators.source import Source
 from lloydformer.plans.contract import Plan
 from lloydformer.solving.driver import Result
@@ -81,6 +81,18 @@ class TrimmedKMeans(Clusterer):
         begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
         dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
         iterations may be passed to `callback` twice.
+    missing : {"error", "ignore", "impute"}, default="error"
+        What happens to NaN in X, in `fit` as in `predict`, `transform` and `score`:
+
+        - "error": a `ValueError` names the first one.
+        - "ignore": rows and centers are compared by the observed values of the row; the squared
+          distance is multiplied by the number of features over the number of observed values. A
+          center is, in each feature, the mean of the observed values of its rows, which count by
+          the same factor.
+        - "impute": in each iteration, missing values of a row are those of its center (k-POD). The
+          squared distance is the sum over the observed values.
+
+        For dense rows in CPU memory. A row without any value is an error.
 
     Attributes
     ----------
@@ -137,6 +149,7 @@ class TrimmedKMeans(Clusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Clusterer._parameter_constraints,
         "keep": [Interval(Real, 0, 1, closed="right")],
+        "missing": [StrOptions({"error", "ignore", "impute"})],
     }
 
     def __init__(
@@ -157,6 +170,7 @@ class TrimmedKMeans(Clusterer):
         warm_start: bool | Any = False,
         reference_centers: Any = None,
         checkpoint: Any = None,
+        missing: str | Any = "error",
     ) -> None:
         self.n_clusters = n_clusters
         self.keep = keep
@@ -173,6 +187,7 @@ class TrimmedKMeans(Clusterer):
         self.warm_start = warm_start
         self.reference_centers = reference_centers
         self.checkpoint = checkpoint
+        self.missing = missing
 
     def _recipe(self) -> Recipe:
         return recipes.trimmed(float(self.keep))

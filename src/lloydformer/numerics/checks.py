@@ -78,10 +78,20 @@ def refuse_masked(name: str, values: object) -> None:
     )
 
 
-def as_points(name: str, value: object) -> Tensor:
-    """Return a finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array."""
+def as_points(name: str, value: object, *, missing: bool = False) -> Tensor:
+    """Return a finite float tensor of rows, (m, d) or (b, m, d), from a tensor or an array.
+
+    missing: NaN is a missing value, of which a row may have some.
+    """
     tensor = as_rows(name, value)
-    check_finite(name, tensor)
+    if missing:
+        gaps = tensor.isnan()
+        check_finite(name, tensor.masked_fill(gaps, 0.0))
+        if bool(gaps.all(dim=-1).any()):
+            row = gaps.all(dim=-1).nonzero()[0, -1].item()
+            raise ValueError(f"{name}: found no value in row {row}; remove rows without any value")
+    else:
+        check_finite(name, tensor)
     return tensor
 
 
@@ -118,9 +128,12 @@ def check_finite(name: str, tensor: Tensor) -> None:
         )
 
 
-def as_problem(points: object, centers: object) -> tuple[Tensor, Tensor]:
-    """Return points and centers with equal dtype, device, batch and number of features."""
-    x, c = as_points("points", points), as_points("centers", centers)
+def as_problem(points: object, centers: object, *, missing: bool = False) -> tuple[Tensor, Tensor]:
+    """Return points and centers with equal dtype, device, batch and number of features.
+
+    missing: points may have missing values (NaN).
+    """
+    x, c = as_points("points", points, missing=missing), as_points("centers", centers)
     if x.device != c.device:
         raise ValueError(
             f"centers: found on device {c.device} with points on {x.device}; "

@@ -58,6 +58,20 @@ def kmeans_objective(
     return squared_distances(points, centers).amin(dim=-1).sum(dim=-1)
 
 
+def observed_objective(
+    points: Float[Tensor, "*b n d"], centers: Float[Tensor, "*b k d"], *, scaled: bool
+) -> Float[Tensor, "*b"]:
+    """Return the k-means objective over the observed values; NaN is a missing one.
+
+    scaled: multiply the squared distances of a point by d over its number of observed values.
+    """
+    observed = (~points.isnan()).unsqueeze(-2)  # (n, 1, d)
+    differences = points.nan_to_num(nan=0.0).unsqueeze(-2) - centers.unsqueeze(-3)
+    least = (differences * observed).square().sum(dim=-1).amin(dim=-1)
+    factors = points.shape[-1] / observed.sum(dim=-1).squeeze(-1) if scaled else 1.0
+    return (least * factors).sum(dim=-1)
+
+
 def log_kmeans_objective(
     points: Float[Tensor, "*b n d"], centers: Float[Tensor, "*b k d"]
 ) -> Float[Tensor, "*b"]:

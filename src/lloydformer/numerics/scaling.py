@@ -67,6 +67,12 @@ def median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
     return torch.where(spread > 0, _round_to_spread(center, spread), center)
 
 
+def fill_by_medians(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n d"]:
+    """Return points whose missing values (NaN) are the medians of their columns, or 0."""
+    centers = points.detach().nanmedian(dim=-2, keepdim=True).values.nan_to_num(nan=0.0)
+    return torch.where(points.isnan(), centers, points)
+
+
 def _median(points: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b d"]:
     """Return the middle number of each column, or the mean of the two middle ones."""
     ordered, n = points.sort(dim=-2).values, points.shape[-2]

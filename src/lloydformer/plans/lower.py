@@ -23,8 +23,9 @@ from lloydformer.circuits.activations import (
 from lloydformer.circuits.feedforward import Quadratic
 from lloydformer.circuits.gradients import forward_only
 from lloydformer.circuits.heads import Head
+from lloydformer.circuits.missing import MaskedTokens, missing
 from lloydformer.circuits.mixture import MixtureTokens, NaturalParameters, mixture
-from lloydformer.circuits.norms import LayerNorm, RMSNorm
+from lloydformer.circuits.norms import BlockArgmax, LayerNorm, RMSNorm
 from lloydformer.circuits.projections import Block, Dense, Projection, lifting, on, separated
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.circuits.recipes.variants import RAISED
@@ -42,7 +43,9 @@ from lloydformer.plans.constrained import ConstrainedPlan, SinkhornPlan
 from lloydformer.plans.contract import Plan
 from lloydformer.plans.means import MeansPlan
 from lloydformer.plans.medoids import MedoidsPlan
+from lloydformer.plans.missing import plan_for_missing
 from lloydformer.plans.mixture import MixturePlan
+from lloydformer.plans.prototypes import PrototypesPlan
 from lloydformer.plans.robust import RobustPlan
 from lloydformer.plans.soft import SoftPlan
 from lloydformer.plans.trimmed import TrimmedPlan
@@ -155,6 +158,8 @@ def derive(recipe: AnyRecipe) -> Lowering:
     recipe = forward_only(recipe)
     if isinstance(recipe.tokens, MixtureTokens):
         return _derive_mixture(recipe)
+    if isinstance(recipe.tokens, MaskedTokens):
+        return _derive_missing(recipe)
     # The order of the proof of thm:l2-clus-eu. Both self-attentions must cancel first: only then
     # does the layer compute what its two cross-attentions compute.
     _check_constructed(recipe)
@@ -223,6 +228,37 @@ def _derive_mixture(recipe: Recipe) -> Lowering:
         "encoder_self: a point's best score is with itself, so attention is the identity; its "
         "value is minus the assignment, and the residual's assignment cancels: Y ← 0.",
         *(assigning, wiped, average, network, f"What is left is {plan}."),
+    )
+    return Lowering(plan, steps)
+
+
+def _derive_missing(recipe: Recipe) -> Lowering:
+    """Lower k-means with missing values: the proof is about exactly these heads and network."""
+    assert isinstance(recipe.tokens, MaskedTokens)
+    policy = recipe.tokens.policy
+    known = missing(policy)
+    for slot in ("encoder_self", "encoder_cross", "decoder_self", "decoder_cross", "feedforward"):
+        if getattr(recipe, slot) != getattr(known, slot):
+            raise LoweringError(slot, f"it is not that of `missing`, {getattr(known, slot)}")
+    for slot in ("affinity", "norm", "numbers", "encoder_norm", "encoder_feedforward"):
+        if getattr(recipe, slot) is not None:
+            raise LoweringError(slot, "k-means with missing values has none")
+    plan = plan_for_missing(MeansPlan(), policy)
+    moved = (
+        "it adds (s - n c) / n to a coordinate c, which gives s / n: the mean of observed values."
+        if policy == "ignore"
+        else "it adds s - n c to a coordinate c: the mean of the points with missing values from c."
+    )
+    steps = (
+        "encoder_self: a point's best score is with a point of the same values and mask, whose "
+        "assignment is the same; its value is minus that, and the residual cancels: Y ← 0.",
+        "encoder_cross: the product of (x, m) and (2c, -c∘c) is minus the squared distance over "
+        "the observed values, plus a number of the point alone; the best center is the nearest.",
+        "decoder_self: a center's best score is with itself; with the residual its means and "
+        "squares cancel, and its position stays.",
+        "decoder_cross: a center averages the values s and the masks n of its own points.",
+        f"feedforward: {moved}",
+        f"What is left is {plan}.",
     )
     return Lowering(plan, steps)
 
@@ -412,6 +448,15 @@ def _summarise(recipe: Recipe, gamma: float | None) -> tuple[str, Plan]:
     if not _is_scaled_identity(head.value, {POSITION: 1.0}):
         raise LoweringError("decoder_cross", f"its value {head.value} is not the points' position")
     by_distance = _weighs_by_distance(recipe)
+    if isinstance(recipe.norm, BlockArgmax):
+        if by_distance or gamma is not None or head.activation != LimitingSoftmax():
+            raise LoweringError("decoder_cross", "no fold is known before a block-wise argmax")
+        if not isinstance(recipe.encoder_cross.score, Euclidean):
+            raise LoweringError("encoder_cross", "codes are compared by their distance")
+        return (
+            "decoder_cross: a center weighs its own points equally.",
+            PrototypesPlan(n_numbers=recipe.norm.n_numbers, sizes=recipe.norm.sizes),
+        )
     if recipe.norm not in (None, RMSNorm(), LayerNorm()):
         raise LoweringError("norm", f"{recipe.norm} does not make unit vectors")
     if recipe.norm and by_distance:
@@ -470,6 +515,10 @@ def _make_robust_plan(weighting: Sparsemax | Softmax | TopK) -> RobustPlan:
 def _explain_rest(recipe: Recipe) -> list[str]:
     """Return the steps of the proof for norm and feed-forward network, if the recipe has them."""
     norm = f"norm: {recipe.norm.symbol} divides each center by its length." if recipe.norm else ""
+    if isinstance(recipe.norm, BlockArgmax):
+        norm = (
+            "norm: of each block of codes, the shares in a cluster, it keeps the largest: a mode."
+        )
     network = (
         "feedforward: it renews the squared norm, which a plan computes when it needs it."
         if recipe.feedforward

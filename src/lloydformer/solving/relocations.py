@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lloydformer.numerics.search_constants import RELOCATION_GAIN, SETTLED
 from lloydformer.plans.contract import Sums, apply_update
+from lloydformer.plans.missing import IgnoringPlan, relocate_masked
 from lloydformer.plans.relocating import (
     NoiseDraws,
     RelocatingIterations,
@@ -200,7 +201,9 @@ class RelocationRun:
         layer = self._first_layer + self._n_layers
         draws = NoiseDraws(self.how.seed, layer, self.how.n_draws)
         n_moved = min(self.how.n_moved, len(self.centers))
-        proposed = relocate(self.fit.session, self.centers, n_moved, draws)
+        masked = isinstance(self.fit.plan, IgnoringPlan)
+        propose = relocate_masked if masked else relocate
+        proposed = propose(self.fit.session, self.centers, n_moved, draws)
         kept = proposed.after < (1 - RELOCATION_GAIN) * proposed.before
         centers = proposed.centers if kept else self.centers
         self._n_failed = 0 if kept else self._n_failed + 1

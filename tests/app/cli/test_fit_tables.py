@@ -354,3 +354,28 @@ def test_csv_files_need_no_other_package(command, here, monkeypatch):
         status, _, err = command(*arguments.split(), "-o", "new")
         assert (status, err.count("\n")) == (2, 1)
         assert words in err
+
+
+@pytest.mark.parametrize("policy", ["ignore", "impute"])
+def test_rows_with_missing_values_stay(command, here, policy):
+    frame = FRAME[["age", "visits"]].assign(height=np.array([150.0, 170.0, 190.0])[TRUTH])
+    frame = frame.astype(float)
+    frame.loc[::4, "age"] = np.nan
+    frame.loc[1::5, "visits"] = np.nan
+    frame.to_csv("gaps.csv", index=False)
+    assert command("fit", "gaps.csv", "--missing", policy, "--report")[0] == 0
+    fitted = pd.read_csv("gaps-clusters/labels.csv")
+    assert fitted["cluster"].notna().all()
+    assert len(set(zip(TRUTH, fitted["cluster"], strict=True))) == 3
+    model = lf.RelocatingKMeans.from_pretrained(here / "gaps-clusters" / "model")
+    assert model.missing == policy
+    assert command("predict", "gaps-clusters", "gaps.csv", "-o", "again.csv")[0] == 0
+    assert list(pd.read_csv("again.csv")["cluster"]) == list(fitted["cluster"])
+    frame.iloc[17] = np.nan
+    frame.to_csv("empty.csv", index=False)
+    status, _, err = command("fit", "empty.csv", "-k", "3", "--missing", policy)
+    assert (status, "empty.csv: found no value in row 17" in err) == (2, True)
+    status, _, err = command(
+        "fit", "gaps.csv", "-k", "3", "--missing", policy, "--algorithm", "soft"
+    )
+    assert (status, "--missing: soft does not have this option" in err) == (2, True)

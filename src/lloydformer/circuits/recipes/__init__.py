@@ -10,8 +10,10 @@ with `kmeans`. The tuples below are the only lists of recipes; other lists are d
 from collections.abc import Callable
 
 from lloydformer.circuits.gradients import softened, straight_through
+from lloydformer.circuits.missing import missing
 from lloydformer.circuits.mixture import mixture
 from lloydformer.circuits.recipe import Recipe
+from lloydformer.circuits.recipes.categories import prototypes
 from lloydformer.circuits.recipes.constrained_kmeans import constrained
 from lloydformer.circuits.recipes.free_weights import learned
 from lloydformer.circuits.recipes.kmeans import (
@@ -38,8 +40,10 @@ __all__ = [
     "lloyd_rectified",
     "medoids",
     "medoids_swap",
+    "missing",
     "mixture",
     "on_sphere",
+    "prototypes",
     "recombining",
     "relocating",
     "robust",
@@ -83,9 +87,13 @@ MIXTURES: tuple[Callable[..., Recipe], ...] = (mixture,)
 # have bounds. The explorer computes the attention of each point by itself and does not have them.
 BOUNDED: tuple[Callable[..., Recipe], ...] = (constrained,)
 
+# Makers of recipes for rows of tables: with missing values, and with categories. The explorer and
+# `lloydformer.check`, whose points are complete numbers, do not have them.
+OF_TABLES: tuple[Callable[..., Recipe], ...] = (missing, prototypes)
+
 # All of them by name, for lists of recipes.
 NAMED: dict[str, Callable[..., AnyRecipe]]
-NAMED = {**MAKERS, **{make.__name__: make for make in (*MIXTURES, *BOUNDED)}}
+NAMED = {**MAKERS, **{make.__name__: make for make in (*MIXTURES, *BOUNDED, *OF_TABLES)}}
 
 # Makers of recipes for given points; commands leave these out.
 OF_POINTS: tuple[Callable[..., AnyRecipe], ...] = (lloyd_rectified,)

@@ -9,9 +9,11 @@ import numpy as np
 from torch import Tensor
 
 from lloydformer.data.blocks import Blocks, TensorBlocks
+from lloydformer.data.mapped_files import scratch_array
+from lloydformer.data.missing import FoundMissing, MaskedBlocks
 from lloydformer.data.sparse_blocks import SparseBlocks
 from lloydformer.engines.chunked import ChunkedSession, DrawnBy
-from lloydformer.engines.native.folds import FOLDS, SPARSE_FOLDS
+from lloydformer.engines.native.folds import FOLDS, MASKED_FOLDS, SPARSE_FOLDS
 from lloydformer.engines.native.installed import instruction_set, kernels
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.native.tasks import SPARSE_TASKS, TASKS, in_one_call
@@ -46,6 +48,19 @@ def column_ends(points: np.ndarray) -> np.ndarray | None:
         return None
     ends = np.empty((2, points.shape[1]), points.dtype)
     return ends if kernels().column_ends(points, ends, threads_for(points.size)) else None
+
+
+def find_missing(points: np.ndarray) -> FoundMissing | None:
+    """Return the missing values (NaN) of an array (n, d); None without kernels."""
+    if instruction_set() is None:
+        return None
+    filled = scratch_array(*points.shape, dtype=points.dtype)
+    observed = np.empty(points.shape, dtype=np.uint8)
+    means, counts = np.empty(points.shape[1]), np.empty(points.shape[1], dtype=np.int64)
+    missing = np.empty(3, dtype=np.int64)
+    kernels().fill_missing(points, filled, observed, means, counts, missing)
+    n_missing, n_empty, first = missing.tolist()
+    return FoundMissing(filled, observed.view(bool), counts, n_missing, n_empty, first)
 
 
 class Native:
@@ -160,9 +175,11 @@ class NativeSession(ChunkedSession):
         kernels: Any,
     ) -> None:
         super().__init__(blocks, n_threads, resources)
-        is_sparse = isinstance(blocks, SparseBlocks)
-        self._folds = SPARSE_FOLDS if is_sparse else FOLDS
-        self._tasks = SPARSE_TASKS if is_sparse else TASKS
+        self._folds, self._tasks = FOLDS, TASKS
+        if isinstance(blocks, SparseBlocks):
+            self._folds, self._tasks = SPARSE_FOLDS, SPARSE_TASKS
+        elif isinstance(blocks, MaskedBlocks):
+            self._folds, self._tasks = MASKED_FOLDS, {}
         self.points = OpenPoints(kernels, blocks, self.state)
 
     def fold(self, fold: Fold) -> Any:

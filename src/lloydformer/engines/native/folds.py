@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.missing import MaskedBlocks
 from lloydformer.engines.native.open_points import OpenPoints
 from lloydformer.engines.thread_pool import one_core
 from lloydformer.numerics.tree import tree_levels
@@ -28,6 +29,7 @@ from lloydformer.plans.assign import (
     NearestSums,
 )
 from lloydformer.plans.medoids import MedoidDraw, NearestRows
+from lloydformer.plans.missing import MaskedSums
 from lloydformer.plans.mixture import Components, MixtureLabels, MixtureSums
 from lloydformer.plans.relocating import ClusterErrors, Halves, TwoNearest
 from lloydformer.plans.robust import HighestScores, RobustSums, SoftmaxWeights, SumsAboveThreshold
@@ -420,6 +422,55 @@ def run_halves(points: OpenPoints, fold: Halves) -> Summary:
 # spherical k-means.
 _SPARSE = (Moments, NearestSums, NearestDistances, NearestCosines, SoftSums, NewSeed, Potential)
 SPARSE_FOLDS: dict[type, KernelFold] = {fold: FOLDS[fold] for fold in _SPARSE}
+
+
+def run_masked_sums(points: OpenPoints, fold: MaskedSums) -> Summary:
+    """Return the summary of `MaskedSums`; its objective follows from the sums."""
+    blocks, centers = points.blocks, fold.centers
+    assert isinstance(blocks, MaskedBlocks)
+    shape, k = centers.shape, len(centers)
+    changed, sums, counts, masses, square = points.run(
+        "masked_sums",
+        ("labels", "previous"),
+        {"sums": shape, "counts": shape, "masses": k, "square": 1},
+        centers=centers,
+        observed=blocks.observed,
+        scaled=blocks.scaled,
+        fresh=points.fresh,
+    )
+    points.fresh = False
+    # sum w f |x - c|^2 over the observed values, as `MeansPlan.step` computes it from sums
+    exact = centers.double()
+    cost = square[0] - 2 * (sums * exact).sum() + (counts * exact.square()).sum()
+    return sums, counts, masses, cost.clamp(min=0), torch.tensor(changed)
+
+
+def run_masked_distances(points: OpenPoints, fold: NearestDistances) -> Raw:
+    """Return spreads and masses over observed values; write labels and distances."""
+    blocks, k = points.blocks, len(fold.centers)
+    assert isinstance(blocks, MaskedBlocks)
+    returned = fold.centers.double() if fold.returned is None else fold.returned
+    return points.run(
+        "masked_distances",
+        _NEAREST,
+        {"spread": k, "masses": k},
+        centers=fold.centers,
+        returned=returned,
+        observed=blocks.observed,
+        scaled=blocks.scaled,
+        centered=fold.returned is None,
+    )[1:]
+
+
+# The folds that kernels run on rows with missing values. `Moments` does not compare rows with
+# centers: missing values are filled in for it.
+MASKED_FOLDS: dict[type, KernelFold] = {
+    Moments: FOLDS[Moments],
+    MaskedSums: KernelFold(run_masked_sums),
+    NearestDistances: KernelFold(
+        run_masked_distances, finish=lambda fold, raw: (raw[0].sum(), raw[1])
+    ),
+}
 
 
 def run_nearest_sum_changes(points: OpenPoints, fold: NearestSums) -> Raw:

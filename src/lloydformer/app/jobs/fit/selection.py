@@ -16,6 +16,7 @@ from lloydformer.app.jobs.fit.automatic import Trials
 from lloydformer.app.jobs.fit.result import FitResult, FitRun
 from lloydformer.app.jobs.fit.settings import FitSettings
 from lloydformer.data.blocks import TensorBlocks
+from lloydformer.data.missing import fill_blocks
 from lloydformer.data.sources import OpenedTable
 from lloydformer.profiles.assignment import assign_rows
 from lloydformer.profiles.sample import Sample, draw_sample
@@ -46,7 +47,10 @@ def fit_numbers(
     """
     # The same blocks for all fits: they cache the extent of the data.
     blocks = replace(blocks, directions=settings.model(1).compares_directions)
-    sample = draw_sample(blocks, settings.seed)
+    whole = fill_blocks(blocks)
+    # The sample fills in missing values itself: around the origin of rows without any.
+    placed = blocks if whole is blocks else replace(blocks, given_origin=whole.origin)
+    sample = draw_sample(placed, settings.seed)
     trials = Trials(sample, settings.seed)
     fits = _Fits(settings, table, blocks, sample, callback)
     by_trials = len(numbers) > 1 and settings.select == "auto"

@@ -12,6 +12,7 @@ from lloydformer.data.paths import check_source
 from lloydformer.data.storage.model_folder import read_config
 from lloydformer.data.table_options import (
     DATES,
+    KEPT,
     MISSING,
     ORDERS,
     SENTINELS,
@@ -170,7 +171,8 @@ class FitSettings(TableSettings):
     missing: str = option(
         "error",
         choices=MISSING,
-        help="Rows with missing values: an error, left out, or filled with medians.",
+        help="Rows with missing values: an error, left out, filled with medians, or compared by "
+        "the values that are there (kmeans, relocating, trimmed): ignore, or impute from centers.",
     )
     scale: str | None = option(
         None,
@@ -312,6 +314,8 @@ class FitSettings(TableSettings):
         for name in ("size_min", "size_max"):
             if values[name] is not None:
                 values[name] = parse_sizes(name.replace("_", "-"), values[name])
+        if self.missing in KEPT:
+            values["missing"] = self.missing
         values["random_state"] = self.seed
         values["checkpoint"] = None if self.checkpoint is None else str(self.checkpoint)
         # Given centers are one start; more would repeat it.

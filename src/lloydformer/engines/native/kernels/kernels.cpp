@@ -12,6 +12,7 @@
 #include "farthest.hpp"
 #include "iterate.hpp"
 #include "lloyd.hpp"
+#include "masked.hpp"
 #include "measure.hpp"
 #include "medoid_search.hpp"
 #include "medoids.hpp"
@@ -52,6 +53,8 @@ const auto& table() {
         {"labels", run_labels<T>},
         {"lloyd_iterations", run_lloyd_iterations<T>},
         {"looked_at", run_looked_at<T>},
+        {"masked_distances", run_masked_distances<T>},
+        {"masked_sums", run_masked_sums<T>},
         {"medoid_begin", run_medoid_begin<T>},
         {"medoid_descend", run_medoid_descend<T>},
         {"medoid_draw", run_medoid_draw<T>},
@@ -190,8 +193,17 @@ bool ends(bool single, const void* points, int64_t n, int d, void* out, int n_th
                        n_threads);
 }
 
+void fill(bool single, const void* points, int64_t n, int d, void* filled, uint8_t* observed,
+          double* means, int64_t* counts, int64_t* missing) {
+    if (single)
+        return fill_missing(static_cast<const float*>(points), n, d, static_cast<float*>(filled),
+                            observed, means, counts, missing);
+    fill_missing(static_cast<const double*>(points), n, d, static_cast<double*>(filled), observed,
+                 means, counts, missing);
+}
+
 }  // namespace
 
-extern const Kernels kernels{session, csr_session, solve, bytes_of_bounds, ends};
+extern const Kernels kernels{session, csr_session, solve, bytes_of_bounds, ends, fill};
 
 }  // namespace lloydformer::ISA

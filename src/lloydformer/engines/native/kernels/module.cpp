@@ -249,6 +249,23 @@ bool column_ends(Values points, nb::ndarray<nb::device::cpu, nb::c_contig> out, 
     return choose("").kernels->column_ends(single, points.data(), n, d, out.data(), n_threads);
 }
 
+void fill_missing(Values points, nb::ndarray<nb::device::cpu, nb::c_contig> filled,
+                  Typed<uint8_t> observed, Doubles means, Counts counts, Counts missing) {
+    require(points.ndim() == 2 && points.size() > 0, "points: pass (n, d)");
+    const bool single = points.dtype() == nb::dtype<float>();
+    require(single || points.dtype() == nb::dtype<double>(), "points: pass float32 or float64");
+    require(filled.size() == points.size() && filled.dtype() == points.dtype() &&
+                observed.size() == points.size(),
+            "filled, observed: pass (n, d); filled in the points' dtype");
+    const size_t d = points.shape(1);
+    require(means.size() == d && counts.size() == d && missing.size() == 3,
+            "means, counts: pass (d); missing: pass (3)");
+    const int64_t n = int64_t(points.shape(0));
+    nb::gil_scoped_release free;
+    choose("").kernels->fill(single, points.data(), n, int(d), filled.data(), observed.data(),
+                             means.data(), counts.data(), missing.data());
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -262,6 +279,9 @@ NB_MODULE(_kernels, m) {
         "Bytes that bounds take for each point.");
     m.def("column_ends", &column_ends, nb::arg("points"), nb::arg("out"), nb::arg("n_threads"),
           "Write the smallest and the largest number of each column; are all numbers finite?");
+    m.def("fill_missing", &fill_missing, nb::arg("points"), nb::arg("filled"),
+          nb::arg("observed"), nb::arg("means"), nb::arg("counts"), nb::arg("missing"),
+          "Replace NaN by the means of the columns.");
     m.def("solve", &solve, nb::arg("points"), nb::arg("weights").none(), nb::arg("draws").none(),
           nb::arg("tol"), nb::arg("max_iter"), nb::arg("directions"), nb::arg("centers"),
           nb::arg("labels"), nb::arg("inertia"), nb::arg("n_iter"), nb::arg("n_threads"),

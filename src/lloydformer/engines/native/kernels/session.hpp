@@ -74,6 +74,9 @@ struct Kernels {
     /// same type. Returns false if a number is NaN or infinite.
     bool (*column_ends)(bool single, const void* points, int64_t n, int d, void* out,
                         int n_threads);
+    /// `fill_missing` of masked.hpp.
+    void (*fill)(bool single, const void* points, int64_t n, int d, void* filled, uint8_t* observed,
+                 double* means, int64_t* counts, int64_t* missing);
 };
 
 namespace avx512 {

@@ -15,6 +15,8 @@ namespace lloydformer::ISA {
 template <class T>
 class Lloyd;
 template <class T>
+class Masked;
+template <class T>
 class Seeding;
 template <class T>
 class Relocation;
@@ -44,6 +46,7 @@ struct Workspace {
     int64_t bounds_bytes, int8_bytes;
     std::unique_ptr<Int8Rows> int8;
     std::unique_ptr<Lloyd<T>> lloyd;  // null: `previous` was written by another kernel
+    std::unique_ptr<Masked<T>> masked;
     std::unique_ptr<Seeding<T>> seeding;
     std::unique_ptr<Relocation<T>> relocation;
     std::unique_ptr<MedoidSearch<T>> medoid_search;
@@ -86,7 +89,7 @@ struct Workspace {
 
     /// Forgets what an interrupted kernel may have left half done.
     void reset() {
-        lloyd.reset(), seeding.reset(), relocation.reset(), medoid_search.reset();
+        lloyd.reset(), masked.reset(), seeding.reset(), relocation.reset(), medoid_search.reset();
         labels_written = true;
     }
 
