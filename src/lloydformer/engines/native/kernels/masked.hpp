@@ -2,8 +2,8 @@
 // values of a row, and sums and counts of each cluster by coordinate.
 //
 // A score is the sum of c^2 - 2 x c over the observed columns, added for one row and a vector of
-// centers at a time, so that missing values cost nothing. Where its rounding could decide, distances
-// are computed by differences in float64; on ties the first center wins.
+// centers at a time, so that missing values cost nothing. Where its rounding could decide,
+// distances are computed by differences in float64; on ties the first center wins.
 //
 // Two bounds for each row show that its label cannot change: an upper one on the distance to its
 // own center, and a lower one on that to any other (Hamerly's). The distance over observed columns
@@ -102,7 +102,11 @@ template <class T>
 class MaskedCenters {
   public:
     MaskedCenters(const T* centers, int k, int d)
-        : centers_(centers), k_(k), d_(d), twice_(int64_t(k) * d), squares_(int64_t(k) * d),
+        : centers_(centers),
+          k_(k),
+          d_(d),
+          twice_(int64_t(k) * d),
+          squares_(int64_t(k) * d),
           rounding_(k) {
         // As in `Rows._compare_centers` of data/rows.py: a score is at most 2 (d + 8) eps |c|^2 and
         // (d + 8) eps |x|^2 from the true one. Here |x|^2 is rounded as well, so twice the latter.
@@ -123,8 +127,7 @@ class MaskedCenters {
     void nearest(const MaskedBlock<T>& block, MaskedNearest<T>& found, Exact exact) {
         V<T> square[2]{}, best[2], next[2], slack[2]{};
         I<T> index[2]{};
-        for (int h = 0; h < 2; h++)
-            best[h] = next[h] = splat(std::numeric_limits<T>::max() / 4);
+        for (int h = 0; h < 2; h++) best[h] = next[h] = splat(std::numeric_limits<T>::max() / 4);
         for (int f = 0; f < d_; f++)
             for (int h = 0; h < 2; h++) {
                 const V<T> x = load(block.value(f) + h * W<T>);
@@ -188,7 +191,8 @@ class MaskedCenters {
             T score = -rounding_[j];
             const T *x = block.row(r), *there = block.row_mask(r);
             for (int f = 0; f < d_; f++)
-                score += x[f] * twice_[int64_t(j) * d_ + f] + there[f] * squares_[int64_t(j) * d_ + f];
+                score +=
+                    x[f] * twice_[int64_t(j) * d_ + f] + there[f] * squares_[int64_t(j) * d_ + f];
             if (score > limit) continue;
             const double away = exact(r, j);
             if (away < best)
@@ -280,8 +284,8 @@ class Masked {
     void note(Numbers& sum, const MaskedBlock<T>& block, int r, int64_t i,
               const MaskedNearest<T>& found, int32_t* labels, int32_t* previous, bool first) {
         const int32_t label = found.label[r], old = previous[i];
-        upper_[i] = std::sqrt(std::max<T>(found.first[r], 0)) * T(1 + 4e-7) +
-                    std::numeric_limits<T>::min();
+        upper_[i] =
+            std::sqrt(std::max<T>(found.first[r], 0)) * T(1 + 4e-7) + std::numeric_limits<T>::min();
         lower_[i] = std::sqrt(std::max<T>(found.second[r], 0)) * T(1 - 4e-7);
         labels[i] = previous[i] = label;
         const double weight = rows_.weight(i);

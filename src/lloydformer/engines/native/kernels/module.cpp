@@ -279,8 +279,8 @@ NB_MODULE(_kernels, m) {
         "Bytes that bounds take for each point.");
     m.def("column_ends", &column_ends, nb::arg("points"), nb::arg("out"), nb::arg("n_threads"),
           "Write the smallest and the largest number of each column; are all numbers finite?");
-    m.def("fill_missing", &fill_missing, nb::arg("points"), nb::arg("filled"),
-          nb::arg("observed"), nb::arg("means"), nb::arg("counts"), nb::arg("missing"),
+    m.def("fill_missing", &fill_missing, nb::arg("points"), nb::arg("filled"), nb::arg("observed"),
+          nb::arg("means"), nb::arg("counts"), nb::arg("missing"),
           "Replace NaN by the means of the columns.");
     m.def("solve", &solve, nb::arg("points"), nb::arg("weights").none(), nb::arg("draws").none(),
           nb::arg("tol"), nb::arg("max_iter"), nb::arg("directions"), nb::arg("centers"),
