@@ -107,23 +107,3 @@ def test_labels_of_the_published_sets_are_those_of_their_middles(problems):
     X, y = published["S1"].X, published["S1"].y
     means = np.stack([X[y == j].mean(axis=0) for j in range(15)])
     assert adjusted_rand_score(y, ((X[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)) > 0.98
-
-
-def test_the_other_ways_are_kept_if_lloydformer_alone_is_run_again(study, tmp_path, monkeypatch):
-    path = tmp_path / "found.json"
-    options = ["--planted", "1", "--noise", "0", "--family", "tune", "--output", str(path)]
-    monkeypatch.setattr("sys.argv", ["choose_k.py", *options, "--only", "x-means"])
-    study.main()
-    earlier = json.loads(path.read_text())
-    kept = [9, 0.25, 1.0]
-    earlier["rows"]["planted 0"]["found"] = {"x-means": kept, "lloydformer fit": [8, 0.5, 1.0]}
-    earlier["rows"]["planted 0"]["ran"] = ["x-means", "default"]
-    earlier["provenance"]["commit"] = "before"
-    path.write_text(json.dumps(earlier))
-    monkeypatch.setattr("sys.argv", ["choose_k.py", *options, "--only", "default", "--keep-peers"])
-    study.main()
-    found = json.loads(path.read_text())
-    assert found["rows"]["planted 0"]["found"]["x-means"] == kept
-    assert found["rows"]["planted 0"]["found"]["lloydformer fit"][:2] == [1, 1.0]
-    assert list(found["summary"]) == ["lloydformer fit", "x-means"]
-    assert found["peers"]["commit"] == "before" != found["provenance"]["commit"]
