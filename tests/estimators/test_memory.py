@@ -71,7 +71,7 @@ def measured(script: str, *arguments: object) -> list[int]:
 def test_a_million_points_take_24_bytes_each_above_the_data(n_features, limit):
     """And two million more no more than that, without any allowance.
 
-    From 16 features on also a copy in int8, d + 12 bytes, with which seeds are found.
+    From 16 features on also a copy in int8, d + 10 bytes, with which seeds are found.
     """
     above, _ = measured(DENSE, 1_000_000, n_features, 20, "k-means++")
     assert above <= limit * 1_000_000 + FIXED, f"{above / 1e6:.1f} bytes a point"
