@@ -199,8 +199,8 @@ class LayerProblem:
                     hooks.enter_context(layer.get_submodule(name).register_forward_hook(change))
             points, centers = layer(points, centers, LayerContext(noise))
         # at the end, as the decoder reads these points as well, by edges of its own
-        if edges := self._by_input.get(("next_points", "residual")):
-            points = points - removed(edges)
+        if last := self._by_input.get(("next_points", "residual")):
+            points = points - removed(last)
         found = {"next_points": points, "next_centers": centers}
         parts = []
         for node, (clean, corrupted) in self._ends.items():

@@ -8,7 +8,7 @@ here is exact and in NumPy, for circuits and for engines without kernels;
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ def read_sizes(argument: str, given: Any) -> Sizes:
         raise ValueError(f"{argument}: found no number; {repair}")
     read: list[int | float] = []
     for size in sizes:
-        value = size.item() if isinstance(size, np.generic) or hasattr(size, "item") else size
-        is_count = isinstance(value, Integral) and not isinstance(value, bool) and value >= 0
+        value: Any = size.item() if isinstance(size, np.generic) or hasattr(size, "item") else size
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
         if is_count and value < 2**63:
             read.append(int(value))
         elif isinstance(value, float) and 0 <= value <= 1:

@@ -6,6 +6,7 @@ from lloydformer.app.jobs.torch_threads import torch_threads
 from lloydformer.paper.verify import statements
 from lloydformer.paper.verify.errata import ERRATA
 from lloydformer.paper.verify.finding import Finding, Statement
+from lloydformer.paper.verify.mixtures import MIXTURES
 from lloydformer.paper.verify.worked_example import WORKED_EXAMPLE
 
 N_STATEMENTS = len(statements.STATEMENTS)
@@ -17,7 +18,7 @@ GROUPS: dict[str, tuple[Statement, ...]] = {
     "definitions": statements.DEFINITIONS,
     "lemmas": statements.LEMMAS,
     "remarks": statements.REMARKS,
-    "mixtures": statements.MIXTURES,
+    "mixtures": MIXTURES,
     "errata": ERRATA,
 }
 

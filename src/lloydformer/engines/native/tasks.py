@@ -200,7 +200,7 @@ def run_mixture_rows(points: OpenPoints, task: MixtureRows) -> torch.Tensor | No
 def run_bounded_assignment(points: OpenPoints, task: BoundedAssignment) -> CertifiedLabels | None:
     if points.layout.n_rows >= 2**31:  # the kernel numbers points in int32
         return None
-    centers = {"centers": task.centers}
+    centers: dict[str, Any] = {"centers": task.centers}
     if task.returned is not None:
         centers = {"returned": task.returned}
     prices = task.prices.clone()
