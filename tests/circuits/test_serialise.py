@@ -26,6 +26,8 @@ RECIPES = [
     lf.recipes.constrained([5, 0.5, 1], 1.0),
     lf.recipes.constrained(1, None, inverse_temperature=2.0, n_rounds=30),
     lf.recipes.mixture("tied", weights="equal", regularisation=0.5),
+    lf.recipes.missing("impute"),
+    lf.recipes.prototypes((2, 3), 1),
     replace(lf.recipes.lloyd_dot(), name="mine", feedforward=Quadratic("rectified")),
     lf.recipes.lloyd_rectified(torch.eye(3)),
     lf.recipes.with_dot_products(lf.recipes.trimmed(inverse_temperature=2.0)),

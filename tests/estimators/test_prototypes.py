@@ -272,6 +272,8 @@ def test_errors_name_what_was_found():
         lf.KPrototypes(3, init=frame.iloc[:2]).fit(frame)
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
         lf.KPrototypes(3).fit(frame.iloc[:2])
+    with pytest.raises(ValueError, match='engine: found "cuda"; KPrototypes runs on the CPU'):
+        lf.KPrototypes(3, engine="cuda").fit(frame)
     with pytest.raises(ValueError, match="gamma"):
         lf.KPrototypes(3, gamma=0.0).fit(frame)
     with pytest.raises(ValueError, match="pass categories as texts, bools or whole numbers"):

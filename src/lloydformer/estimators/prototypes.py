@@ -94,8 +94,9 @@ class KPrototypes(Clusterer):
         What happens when a cluster loses all its points. "farthest" moves its center to the
         point that is farthest from its own center, as scikit-learn does; "keep" leaves its
         center where it is; "error" raises a `ValueError`.
-    engine : {"auto", "native", "chunked"}, default="auto"
+    engine : {"auto", "native", "chunked", "cuda"}, default="auto"
         Implementation that runs the computation. "native" is compiled C++, "chunked" is PyTorch.
+        "cuda" is an error, as tables are in CPU memory.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`, which has the fields `start`,
         `iteration`, `objective` (of the centers at the beginning of the iteration), `shift`
@@ -254,6 +255,10 @@ class KPrototypes(Clusterer):
         return PrototypesPlan(n_numbers=len(encoding.numbers), sizes=encoding.sizes)
 
     def _read(self, X: Any, sample_weight: Any = None, *, reset: bool) -> Source:
+        if self.engine == "cuda":
+            raise ValueError(
+                'engine: found "cuda"; KPrototypes runs on the CPU, pass "auto" or "native"'
+            )
         rows = self._encode(X, reset)
         weights, unit = weights_in_units(sample_weight, rows.matrix.shape[0])
         mass = None if weights is None else torch.from_numpy(weights)
