@@ -164,8 +164,7 @@ def measure_time(rounds=3):
 def measure_quality(seeds=2):
     ways = {
         "scikit-learn, 10 starts": lambda **o: GaussianMixture(n_init=10, **o),
-        "one start": lambda **o: lf.GaussianMixture(effort="low", **o),
-        "default": lambda **o: lf.GaussianMixture(**o),
+        "one start": lambda **o: lf.GaussianMixture(**o),
         "effort medium": lambda **o: lf.GaussianMixture(effort="medium", **o),
         "effort high": lambda **o: lf.GaussianMixture(effort="high", **o),
     }

@@ -868,14 +868,14 @@ class GaussianMixture(MixtureModel):
         Means of the start. None: by `init_params`.
     precisions_init : array-like, default=None
         Inverse covariances of the start, in the shape of `precisions_`. None: by `init_params`.
-    effort : {"low", "medium", "high", "best"}, int or None, default=None
+    effort : {"low", "medium", "high", "best"} or int, default="low"
         Search for a better optimum. "low" runs the starts, as scikit-learn. Otherwise rounds
         follow: each splits all components, lets EM sort the halves out, merges the pairs that cost
         least until there are k again, and runs EM; it is kept if the likelihood rises. The search
         ends after 2 ("medium"), 4 ("high") or 10 ("best") rounds in a row without gain, or after
         this number. If `n_init` is 1 and no parameter of the start is passed, six starts come
-        before: they run for 20 iterations, and the best two of them to their ends. None is "low"
-        if a parameter of the start is passed, otherwise "medium".
+        before: they run for 20 iterations, then the best two and the first to their ends.
+        `lower_bound_` is never below that of "low".
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device are bit-identical, for any number of threads.
@@ -958,7 +958,7 @@ class GaussianMixture(MixtureModel):
         "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
         "reg_covar": [Interval(Real, 0.0, None, closed="left")],
         "precisions_init": ["array-like", None],
-        "effort": [StrOptions(set(PATIENCE)), WholeNumbers(0, 2**31 - 1), None],
+        "effort": [StrOptions(set(PATIENCE)), WholeNumbers(0, 2**31 - 1)],
     }
     _required = MixtureModel._required | {"covariances_", "precisions_", "precisions_cholesky_"}
 
@@ -975,7 +975,7 @@ class GaussianMixture(MixtureModel):
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
-        effort: str | int | Any = None,
+        effort: str | int | Any = "low",
         random_state: Any = None,
         warm_start: bool | Any = False,
         verbose: int | Any = 0,
@@ -1007,14 +1007,11 @@ class GaussianMixture(MixtureModel):
 
     @property
     def _search(self) -> tuple[int, int]:
-        passed = (self.weights_init, self.means_init, self.precisions_init)
-        is_drawn = all(given is None for given in passed)
-        effort = self.effort
-        if effort is None:
-            effort = "medium" if is_drawn and self.n_components > 1 else "low"
+        effort, passed = self.effort, (self.weights_init, self.means_init, self.precisions_init)
         patience = PATIENCE[effort] if isinstance(effort, str) else int(effort)
-        races = is_drawn and patience > 0 and self.n_init == 1 and self.max_iter > 0
-        return (STARTS if races else 1), patience if self.max_iter > 0 else 0
+        is_drawn = all(given is None for given in passed) and self.n_components > 1
+        races = is_drawn and patience > 0 and self.n_init == 1
+        return (STARTS if races else 1), patience
 
     def _recipe(self) -> Recipe:
         kind: Any = self.covariance_type  # has been checked

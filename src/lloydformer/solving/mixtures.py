@@ -33,7 +33,7 @@ from lloydformer.user_warnings import warn_user
 # Start of the components of other families than Gaussian: each gets this many rows of the overall
 # mean. A probability or rate of 0 would stay 0 in every iteration, whatever the other rows say.
 EXTRA_ROWS = 1.0
-# In a race all starts run for so many iterations, and so many of the best run to their ends.
+# In a race all starts run for so many iterations; so many of the best, and the first, run on.
 RACE, FINISHERS = 20, 2
 
 
@@ -243,12 +243,13 @@ class MixtureSearch:
             self._keep(outcome)
 
     def _finish_race(self) -> None:
-        """Run the best starts to their ends."""
+        """Run the best starts to their ends, and the first: a search is never worse than none."""
         state = self.state
         places = [i for i, outcome in enumerate(state.ended) if outcome is not None]
         places.sort(key=lambda i: state.ended[i].bound, reverse=True)  # type: ignore[union-attr]
-        while state.n_finished < min(FINISHERS, len(places)):
-            place = places[state.n_finished]
+        chosen = places[:FINISHERS] + [i for i in places[FINISHERS:] if i == 0]
+        while state.n_finished < len(chosen):
+            place = chosen[state.n_finished]
             outcome: MixtureOutcome | None = None
             try:
                 if state.current is None:
