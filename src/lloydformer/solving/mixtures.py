@@ -176,7 +176,7 @@ class MixtureSearch:
     bound : float
         The last lower bound of the fit that the only start continues.
     state : SearchState
-        Where the search is; that of an interrupted fit resumes it, to the same bits.
+        Where the search is. That of an interrupted fit resumes it, with a bit-identical result.
     save : callable or None
         Called with the state when it has changed.
     """
