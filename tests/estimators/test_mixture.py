@@ -355,6 +355,7 @@ def test_effort_leaves_an_optimum_of_k_means_starts():
         assert adjusted_rand_score(model.labels_, own) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_search_begins_with_a_race_of_starts_that_are_drawn():
     rows, heard = blobs(n=300, k=6, spread=3.0)[0], []
     options = {"n_components": 6, "random_state": 0, "callback": heard.append, "reg_covar": 1e-2}
@@ -405,6 +406,7 @@ def test_a_broken_fit_resumes_to_the_same_bits(kind, effort, tmp_path):
                 assert np.array_equal(getattr(model, name), getattr(whole, name)), name
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_checkpoint_belongs_to_its_fit(tmp_path):
     rows = blobs(n=100)[0]
 
@@ -427,6 +429,7 @@ def test_a_checkpoint_belongs_to_its_fit(tmp_path):
     assert not (tmp_path / "fit").exists()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("family", ["bernoulli", "poisson"])
 def test_other_families_resume_too(family, tmp_path):
     rows, heard = counts(family)[0], []
@@ -444,6 +447,7 @@ def test_other_families_resume_too(family, tmp_path):
     assert np.array_equal(model.fit(rows).means_, whole.means_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_ctrl_c_in_a_race_keeps_the_best_so_far():
     rows = blobs(k=6, spread=2.0)[0]
     seen = []

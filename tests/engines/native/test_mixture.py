@@ -178,7 +178,7 @@ def test_one_narrow_component_among_wide_ones(kind):
     """Rows near it, or beside it, are compared in float64; the others in float32."""
     rng = np.random.default_rng(2)
     means, scales = rng.normal(0, 20, (4, 3)), np.array([1e-4, 1.0, 2.0, 1e-4])
-    means[3] = means[0] + 3e-4  # beside each other, deep in a wide one
+    means[3] = means[0] + 1e-4  # beside each other, deep in a wide one
     means[1] = means[0] + 0.5
     own = np.arange(400) % 4
     rows = means[own] + scales[own, None] * rng.normal(size=(400, 3))
