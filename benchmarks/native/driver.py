@@ -277,8 +277,8 @@ MUTANTS = {
     ),
     "narrow components in float32": Mutant(
         "mixture_shares.hpp",
-        "return square <= components_.most_square && best >= lowest;",
-        "return square < 0 && best < lowest;",
+        "unsure |= uint64_t(bits(found)) << (r * W<T>);",
+        "",
         "not the log-likelihood of a row",
     ),
     "the rounding of means": Mutant(
@@ -295,8 +295,8 @@ MUTANTS = {
     ),
     "weights of rows left out": Mutant(
         "mixture.hpp",
-        "weights[r] = T(rows_.weight(block + first + r));",
-        "weights[r] = T(rows_.weight(block + first + r) > 0);",
+        "weights[r] = T(rows_.weight(block + tiles_.places[r]));",
+        "weights[r] = T(rows_.weight(block + tiles_.places[r]) > 0);",
         "not the mass of a component",
     ),
     "columns right of the diagonal": Mutant(

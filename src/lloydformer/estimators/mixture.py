@@ -1,10 +1,12 @@
 """Mixtures of Gaussian components, and the base of all mixtures."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,6 +30,7 @@ from lloydformer.engines.dask.chunks import is_array, is_collection
 from lloydformer.engines.partitioned import PartitionedBlocks
 from lloydformer.engines.thread_pool import callers_cores, map_on_single_cores, one_core
 from lloydformer.estimators.base import Clusterer
+from lloydformer.estimators.checkpoint import open_search_checkpoint
 from lloydformer.estimators.parameter_checks import (
     Interval,
     StrOptions,
@@ -46,8 +49,8 @@ from lloydformer.plans.mixture import (
     MixturePlan,
     MixtureRows,
 )
-from lloydformer.solving.mixture_search import PATIENCE
-from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, draw_start, solve_mixture
+from lloydformer.solving.mixture_search import PATIENCE, STARTS
+from lloydformer.solving.mixtures import MixtureFit, MixtureOutcome, MixtureSearch, draw_start
 from lloydformer.solving.run import Progress
 from lloydformer.user_warnings import warn_user
 
@@ -91,6 +94,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
         "engine": [str],
         "device": [None, str, torch.device],
+        "checkpoint": [None, str, PathLike],
         "callback": [None, callable],
     }
 
@@ -108,6 +112,7 @@ class MixtureModel(Presented, DensityMixin, Saved):
     verbose_interval: int | Any
     engine: str | Any
     device: Any
+    checkpoint: Any
     callback: Any
 
     @property
@@ -197,9 +202,9 @@ class MixtureModel(Presented, DensityMixin, Saved):
         return True
 
     @property
-    def _patience(self) -> int:
-        """Relocations in a row without gain after which a fit ends; 0: none is tried."""
-        return 0
+    def _search(self) -> tuple[int, int]:
+        """Starts of a race, and relocations in a row without gain after which a fit ends."""
+        return 1, 0
 
     def _recipe(self) -> Recipe:
         """Return the recipe that this estimator runs."""
@@ -289,20 +294,27 @@ class MixtureModel(Presented, DensityMixin, Saved):
         with choose(self.engine, blocks).open(blocks) as session:
             plan = self._plan()
             totals, limits = plan.measure(session), (int(self.max_iter), float(self.tol))
-            fit = MixtureFit(plan, session, totals, *limits, self._progress(), self._patience)
-            starts, bound = self._starts(fit, given, rng), -math.inf
+            racing, patience = (1, 0) if continued else self._search
+            fit = MixtureFit(
+                plan, session, totals, *limits, self._progress(), patience, race=racing > 1
+            )
+            n_starts = racing if racing > 1 else int(self.n_init)
+            draw, bound = partial(self._draw_start, fit, given, rng), -math.inf
             if continued:
-                starts, bound = iter([self._components(layout)]), self.lower_bound_
-            outcome, stop = solve_mixture(fit, starts, rng, bound)
-            if outcome is None:  # Ctrl-C came before the first start was made
-                assert stop is not None
-                raise stop
-            self._store(outcome, source)
-            # labels by the parameters that users get, for which `predict` gives the same
-            session.fold(MixtureLabels(self._components(layout)))
-            self.labels_ = source.to_input_kind(session.labels())
-        if stop is not None:
-            raise stop
+                draw, n_starts = partial(self._components, layout), 1
+                bound = self.lower_bound_
+            with open_search_checkpoint(self, session) as (state, save):
+                search = MixtureSearch(fit, draw, n_starts, rng, bound, state, save)
+                outcome, stop = search.solve()
+                if outcome is None:  # Ctrl-C came before the first start was made
+                    assert stop is not None
+                    raise stop
+                self._store(outcome, source)
+                # labels by the parameters that users get, for which `predict` gives the same
+                session.fold(MixtureLabels(self._components(layout)))
+                self.labels_ = source.to_input_kind(session.labels())
+                if stop is not None:
+                    raise stop  # inside of the block, so that the checkpoint stays
         self._warn(totals.weight.item() * layout.weight_unit)
         return self
 
@@ -324,24 +336,22 @@ class MixtureModel(Presented, DensityMixin, Saved):
 
         return show
 
-    def _starts(
+    def _draw_start(
         self, fit: MixtureFit, given: dict[str, Tensor], rng: np.random.RandomState
-    ) -> Iterator[Components]:
-        """Yield the components of each start: those given, the others by `init_params`."""
-        kind = fit.plan.kind
+    ) -> Components:
+        """Return the components of a start: those given, the others by `init_params`."""
+        kind, found = fit.plan.kind, dict[str, Tensor]()
         needed = {"weights", "means"} | ({"covariances"} if kind.is_estimated else set())
-        for _ in range(int(self.n_init)):
-            found = dict[str, Tensor]()
-            if given.keys() != needed:
-                drawn = draw_start(fit, int(self.n_components), str(self.init_params), rng)
-                found = {
-                    "weights": drawn.log_weights.exp(),
-                    "means": drawn.means,
-                    "covariances": drawn.covariances,
-                }
-            found |= given
-            log_weights = found["weights"].log().clamp(min=LOG_TINY)
-            yield Components.create(kind, log_weights, found["means"], found.get("covariances"))
+        if given.keys() != needed:
+            drawn = draw_start(fit, int(self.n_components), str(self.init_params), rng)
+            found = {
+                "weights": drawn.log_weights.exp(),
+                "means": drawn.means,
+                "covariances": drawn.covariances,
+            }
+        found |= given
+        log_weights = found["weights"].log().clamp(min=LOG_TINY)
+        return Components.create(kind, log_weights, found["means"], found.get("covariances"))
 
     def _given_start(self, layout: Layout) -> dict[str, Tensor]:
         """Return the parameters of the start that the user gave, relative to the origin."""
@@ -859,10 +869,13 @@ class GaussianMixture(MixtureModel):
     precisions_init : array-like, default=None
         Inverse covariances of the start, in the shape of `precisions_`. None: by `init_params`.
     effort : {"low", "medium", "high", "best"} or int, default="low"
-        Search for a better optimum after the best start. A round splits all components, lets EM
-        sort the halves out, merges the pairs that cost least until there are k again, and runs EM;
-        it is kept if the likelihood rises. The search ends after 0, 2, 4 or 10 rounds in a row
-        without gain, or after this number. `lower_bound_` is never below that of "low".
+        Search for a better optimum. "low" runs the starts, as scikit-learn. Otherwise rounds
+        follow: each splits all components, lets EM sort the halves out, merges the pairs that cost
+        least until there are k again, and runs EM; it is kept if the likelihood rises. The search
+        ends after 2 ("medium"), 4 ("high") or 10 ("best") rounds in a row without gain, or after
+        this number. If `n_init` is 1 and no parameter of the start is passed, six starts come
+        before: they run for 20 iterations, then the best two and the first to their ends.
+        `lower_bound_` is never below that of "low".
     random_state : int, RandomState instance or None, default=None
         Seed of every random number that the fit uses. With an int, repeated fits on the same
         device are bit-identical, for any number of threads.
@@ -879,6 +892,9 @@ class GaussianMixture(MixtureModel):
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
         copied back. None uses the CPU for arrays and the device of X for tensors.
+    checkpoint : str, PathLike or None, default=None
+        File that `fit` writes every few iterations and removes at its end. If it exists when a fit
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`: `objective` is minus the lower bound, `shift`
         the squared distance that the means moved. If it raises `KeyboardInterrupt`, the fit ends
@@ -966,6 +982,7 @@ class GaussianMixture(MixtureModel):
         verbose_interval: int | Any = 10,
         engine: str | Any = "auto",
         device: Any = None,
+        checkpoint: Any = None,
         callback: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -985,11 +1002,16 @@ class GaussianMixture(MixtureModel):
         self.verbose_interval = verbose_interval
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.callback = callback
 
     @property
-    def _patience(self) -> int:
-        return PATIENCE[self.effort] if isinstance(self.effort, str) else int(self.effort)
+    def _search(self) -> tuple[int, int]:
+        effort, passed = self.effort, (self.weights_init, self.means_init, self.precisions_init)
+        patience = PATIENCE[effort] if isinstance(effort, str) else int(effort)
+        is_drawn = all(given is None for given in passed) and self.n_components > 1
+        races = is_drawn and patience > 0 and self.n_init == 1
+        return (STARTS if races else 1), patience
 
     def _recipe(self) -> Recipe:
         kind: Any = self.covariance_type  # has been checked

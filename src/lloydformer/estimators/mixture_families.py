@@ -48,6 +48,9 @@ class BernoulliMixture(MixtureModel):
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
         copied back. None uses the CPU for arrays and the device of X for tensors.
+    checkpoint : str, PathLike or None, default=None
+        File that `fit` writes every few iterations and removes at its end. If it exists when a fit
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`: `objective` is minus the lower bound, `shift`
         the squared distance that the means moved. If it raises `KeyboardInterrupt`, the fit ends
@@ -109,6 +112,7 @@ class BernoulliMixture(MixtureModel):
         verbose_interval: int | Any = 10,
         engine: str | Any = "auto",
         device: Any = None,
+        checkpoint: Any = None,
         callback: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -124,6 +128,7 @@ class BernoulliMixture(MixtureModel):
         self.verbose_interval = verbose_interval
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.callback = callback
 
     def _check_values(self, ends: Tensor) -> None:
@@ -177,6 +182,9 @@ class PoissonMixture(MixtureModel):
     device : str, torch.device or None, default=None
         Device that does the work, for instance "cuda". Arrays are copied to it, and results are
         copied back. None uses the CPU for arrays and the device of X for tensors.
+    checkpoint : str, PathLike or None, default=None
+        File that `fit` writes every few iterations and removes at its end. If it exists when a fit
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`: `objective` is minus the lower bound, `shift`
         the squared distance that the means moved. If it raises `KeyboardInterrupt`, the fit ends
@@ -238,6 +246,7 @@ class PoissonMixture(MixtureModel):
         verbose_interval: int | Any = 10,
         engine: str | Any = "auto",
         device: Any = None,
+        checkpoint: Any = None,
         callback: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -253,6 +262,7 @@ class PoissonMixture(MixtureModel):
         self.verbose_interval = verbose_interval
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.callback = callback
 
     def __sklearn_tags__(self) -> Any:

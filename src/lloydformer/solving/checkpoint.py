@@ -198,12 +198,13 @@ class FitCheckpoint:
 class CheckpointFile:
     """The file of a checkpoint; written atomically, so there is a whole one at any time."""
 
-    def __init__(self, path: Path, identity: FitIdentity) -> None:
-        self.path, self._identity = path, identity
+    def __init__(self, path: Path, identity: FitIdentity, kind: type[Any] = FitState) -> None:
+        """kind: the class of the states."""
+        self.path, self._identity, self._kind = path, identity, kind
         self._content = b""
         self._ended, self._took = perf_counter(), 0.0
 
-    def read(self) -> FitState | None:
+    def read(self) -> Any | None:
         """Return the state of an interrupted fit; None if there is no file.
 
         Raises
@@ -220,7 +221,7 @@ class CheckpointFile:
             if hashlib.sha256(content).digest() != checksum:
                 raise ValueError("it is damaged")
             identity, state = load_data(content)
-            if not isinstance(identity, FitIdentity) or not isinstance(state, FitState):
+            if not isinstance(identity, FitIdentity) or not isinstance(state, self._kind):
                 raise ValueError("it is not a checkpoint")
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -232,7 +233,7 @@ class CheckpointFile:
         self._check_identity(identity)
         return state
 
-    def offer(self, state: FitState) -> None:
+    def offer(self, state: Any) -> None:
         """Write, unless the last write was so short ago that writing would slow down the fit."""
         # Pickled at once: later iterations change the objects that the state refers to.
         self._content = dump_data((self._identity, state))
@@ -242,7 +243,7 @@ class CheckpointFile:
             except OSError as error:
                 self._warn(error)
 
-    def write_first(self, state: FitState) -> None:
+    def write_first(self, state: Any) -> None:
         """Write before the fit begins, so that a path that cannot be written raises now."""
         self._content = dump_data((self._identity, state))
         self._write()

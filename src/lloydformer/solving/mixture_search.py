@@ -25,6 +25,8 @@ SORTING, HALF = 8, 0.7
 GAIN = 1e-6
 # Rounds in a row without gain after which the search ends, by the parameter `effort`.
 PATIENCE = {"low": 0, "medium": 2, "high": 4, "best": 10}
+# Starts of the race before a search, if `n_init` is 1.
+STARTS = 6
 
 
 def split(components: Components, rng: np.random.RandomState, *, longest: bool) -> Components:

@@ -1,9 +1,10 @@
 """The loop of EM: starts, iterations, the stop rule of scikit-learn, restarts and Ctrl-C."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,6 +33,8 @@ from lloydformer.user_warnings import warn_user
 # Start of the components of other families than Gaussian: each gets this many rows of the overall
 # mean. A probability or rate of 0 would stay 0 in every iteration, whatever the other rows say.
 EXTRA_ROWS = 1.0
+# In a race all starts run for so many iterations; so many of the best, and the first, run on.
+RACE, FINISHERS = 20, 2
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class MixtureFit:
     patience : int
         Relocations in a row without gain after which the search for a better optimum ends; 0: no
         search.
+    race : bool
+        Run all starts for a few iterations, and only the best of them to their ends.
     """
 
     plan: MixturePlan
@@ -88,17 +93,19 @@ class MixtureFit:
     tol: float
     callback: Callback | None = None
     patience: int = 0
+    race: bool = False
 
     def improve(
-        self, start: Components, number: int, bound: float = -math.inf
+        self, outcome: MixtureOutcome, number: int, stop: int, bound: float = -math.inf
     ) -> Iterator[MixtureOutcome]:
-        """Yield the outcome so far: of the start itself, then after each iteration.
+        """Yield the outcome after each iteration, until it has settled or has `stop` of them.
 
         bound: the last lower bound of the fit that is continued.
         """
-        outcome = MixtureOutcome(start, (), converged=False)
-        yield outcome
-        for iteration in range(self.max_iter):
+        bound = outcome.bounds[-1] if outcome.bounds else bound
+        for iteration in range(len(outcome.bounds), min(stop, self.max_iter)):
+            if outcome.converged:
+                return
             began = perf_counter()
             new, likelihood = self.plan.improve(self.session, outcome.components, self.totals)
             shift = (new.means - outcome.components.means).square().sum().item()
@@ -111,8 +118,6 @@ class MixtureFit:
                 seconds = perf_counter() - began
                 rows = self.session.layout.n_rows
                 self.callback(Progress(number, iteration, -likelihood, shift, rows, seconds))
-            if settled:
-                return
 
     def relocate(
         self, components: Components, rng: np.random.RandomState, *, longest: bool
@@ -124,70 +129,183 @@ class MixtureFit:
         return merge_down(twice, len(components.means))
 
 
-def solve_mixture(
-    fit: MixtureFit,
-    starts: Iterator[Components],
-    rng: np.random.RandomState,
-    bound: float = -math.inf,
-) -> tuple[MixtureOutcome | None, KeyboardInterrupt | None]:
-    """Run EM from each start, relocate the best outcome, and return the best of all.
+@dataclass
+class SearchState:
+    """Everything that a fit needs to resume; a few numbers of the size of the parameters.
 
-    rng: draws the axes along which components are split.
-    bound: the last lower bound of the fit that the only start continues.
-
-    Returns
-    -------
-    MixtureOutcome or None
-        The best outcome; the best so far after Ctrl-C, None if there is none yet.
-    KeyboardInterrupt or None
-        The interrupt, which the caller raises again once it has kept the outcome.
-
-    Raises
-    ------
-    IllDefinedError
-        If a covariance becomes singular in every start. Starts where that happens are dropped.
+    Attributes
+    ----------
+    draws : object
+        State of the random number generator when the current run had been drawn.
+    ended : list of MixtureOutcome or None
+        The starts that have ended, in a race after a few iterations; None: a covariance became
+        singular.
+    n_finished : int
+        Starts of a race that have been run to their ends.
+    rounds, failures : int
+        Rounds of the search so far, and those in a row without gain.
+    current : MixtureOutcome or None
+        The run in progress.
+    best : MixtureOutcome or None
+        The best outcome so far.
     """
+
+    draws: Any = None
+    ended: list[MixtureOutcome | None] = field(default_factory=list)
+    n_finished: int = 0
+    rounds: int = 0
+    failures: int = 0
+    current: MixtureOutcome | None = None
     best: MixtureOutcome | None = None
-    outcome: MixtureOutcome | None = None
-    collapsed, number, n_starts = list[IllDefinedError](), -1, 0
 
-    def better() -> MixtureOutcome | None:
-        return outcome if best is None or (outcome and outcome.bound > best.bound) else best
 
-    try:
-        for number, start in enumerate(starts):
-            outcome, n_starts = None, number + 1
+@dataclass
+class MixtureSearch:
+    """A fit: starts, in a race or to their ends, then relocations of the best outcome.
+
+    Attributes
+    ----------
+    fit : MixtureFit
+        The settings.
+    draw : callable
+        Returns another start.
+    n_starts : int
+        The number of all starts.
+    rng : RandomState
+        Draws starts, and the axes along which components are split.
+    bound : float
+        The last lower bound of the fit that the only start continues.
+    state : SearchState
+        Where the search is. That of an interrupted fit resumes it, with a bit-identical result.
+    save : callable or None
+        Called with the state when it has changed.
+    """
+
+    fit: MixtureFit
+    draw: Callable[[], Components]
+    n_starts: int
+    rng: np.random.RandomState
+    bound: float = -math.inf
+    state: SearchState = field(default_factory=SearchState)
+    save: Callable[[SearchState], None] | None = None
+
+    def solve(self) -> tuple[MixtureOutcome | None, KeyboardInterrupt | None]:
+        """Run everything that is left.
+
+        Returns
+        -------
+        MixtureOutcome or None
+            The best outcome; the best so far after Ctrl-C, None if there is none yet.
+        KeyboardInterrupt or None
+            The interrupt, which the caller raises again once it has kept the outcome.
+
+        Raises
+        ------
+        IllDefinedError
+            If a covariance becomes singular in every start. Starts where that happens are dropped.
+        """
+        state = self.state
+        if state.draws is not None:
+            self.rng.set_state(state.draws)
+        try:
+            self._run_starts()
+            if self.fit.race:
+                self._finish_race()
+            self._relocate()
+        except KeyboardInterrupt as stop:
+            current, best = state.current, state.best
+            if current is not None and (best is None or current.bound > best.bound):
+                best = current
+            return best, stop
+        collapsed = sum(outcome is None for outcome in state.ended)
+        if collapsed and state.best is None:
+            raise IllDefinedError
+        if collapsed:
+            warn_user(
+                f"{collapsed} of {self.n_starts} starts were dropped, because a covariance matrix "
+                "became singular. A larger reg_covar prevents that.",
+                ConvergenceWarning,
+            )
+        return state.best, None
+
+    def _run_starts(self) -> None:
+        state = self.state
+        stop = RACE if self.fit.race else self.fit.max_iter
+        while len(state.ended) < self.n_starts:
+            outcome: MixtureOutcome | None = None
             try:
-                for outcome in fit.improve(start, number, bound):  # noqa: B007  read by `better`
-                    pass
-            except IllDefinedError as error:
-                collapsed.append(error)
-                continue
-            best = better()
-        failures = 0
-        while best is not None and failures < fit.patience:
-            outcome, number = None, number + 1
-            try:
-                moved = fit.relocate(best.components, rng, longest=failures == 0)
-                for outcome in fit.improve(moved, number):  # noqa: B007  read by `better`
-                    pass
+                if state.current is None:
+                    self._begin(MixtureOutcome(self.draw(), (), converged=False))
+                outcome = self._run(len(state.ended), stop)
             except IllDefinedError:
-                outcome = None
-            if outcome is not None and outcome.bound > best.bound + max(fit.tol, GAIN):
-                best, failures = outcome, 0
+                pass
+            state.ended.append(outcome)
+            self._keep(outcome)
+
+    def _finish_race(self) -> None:
+        """Run the best starts to their ends, and the first: a search is never worse than none."""
+        state = self.state
+        places = [i for i, outcome in enumerate(state.ended) if outcome is not None]
+        places.sort(key=lambda i: state.ended[i].bound, reverse=True)  # type: ignore[union-attr]
+        chosen = places[:FINISHERS] + [i for i in places[FINISHERS:] if i == 0]
+        while state.n_finished < len(chosen):
+            place = chosen[state.n_finished]
+            outcome: MixtureOutcome | None = None
+            try:
+                if state.current is None:
+                    self._begin(state.ended[place])
+                outcome = self._run(place, self.fit.max_iter)
+            except IllDefinedError:
+                pass
+            state.n_finished += 1
+            self._keep(outcome)
+
+    def _relocate(self) -> None:
+        """Relocate the best outcome, until too many rounds in a row have no gain."""
+        state, fit = self.state, self.fit
+        while state.best is not None and state.failures < fit.patience:
+            outcome, before = None, state.best.bound
+            try:
+                if state.current is None:
+                    moved = fit.relocate(
+                        state.best.components, self.rng, longest=state.failures == 0
+                    )
+                    self._begin(MixtureOutcome(moved, (), converged=False))
+                outcome = self._run(self.n_starts + state.rounds, fit.max_iter)
+            except IllDefinedError:
+                pass
+            state.rounds += 1
+            if outcome is not None and outcome.bound > before + max(fit.tol, GAIN):
+                state.failures = 0
+                self._keep(outcome)
             else:
-                failures += 1
-    except KeyboardInterrupt as stop:
-        return better(), stop
-    if collapsed and best is None:
-        raise collapsed[0]
-    if collapsed:
-        warn_user(
-            f"{len(collapsed)} of {n_starts} starts were dropped, because a covariance matrix "
-            "became singular. A larger reg_covar prevents that.",
-            ConvergenceWarning,
-        )
-    return best, None
+                state.failures += 1
+                self._keep(None)
+
+    def _begin(self, outcome: MixtureOutcome | None) -> None:
+        self.state.current, self.state.draws = outcome, self.rng.get_state()
+        self._save()
+
+    def _run(self, number: int, stop: int) -> MixtureOutcome:
+        """Run the current outcome until it has settled or has `stop` iterations."""
+        outcome = self.state.current
+        assert outcome is not None
+        for improved in self.fit.improve(outcome, number, stop, self.bound):
+            self.state.current = outcome = improved
+            self._save()
+        return outcome
+
+    def _keep(self, outcome: MixtureOutcome | None) -> None:
+        """End a run; its outcome is kept if it is the best."""
+        state = self.state
+        state.current, state.draws = None, self.rng.get_state()
+        if outcome is not None and (state.best is None or outcome.bound > state.best.bound):
+            state.best = outcome
+        self._save()
+
+    def _save(self) -> None:
+        if self.save is not None:
+            self.save(self.state)
 
 
 def draw_start(

@@ -173,6 +173,35 @@ def test_rows_of_float32_are_compared_in_float64_where_they_must_be(kind):
     np.testing.assert_allclose(sums, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_one_narrow_component_among_wide_ones(kind):
+    """Rows near it, or beside it, are compared in float64; the others in float32."""
+    rng = np.random.default_rng(2)
+    means, scales = rng.normal(0, 20, (4, 3)), np.array([1e-4, 1.0, 2.0, 1e-4])
+    means[3] = means[0] + 1e-4  # beside each other, deep in a wide one
+    means[1] = means[0] + 0.5
+    own = np.arange(400) % 4
+    rows = means[own] + scales[own, None] * rng.normal(size=(400, 3))
+    rows = torch.tensor(rows, dtype=torch.float32)
+    data = TensorBlocks(rows, None, 64, torch.zeros(3))
+    variances = torch.tensor(scales**2)
+    covariances = {
+        "full": variances[:, None, None] * torch.eye(3).double(),
+        "diag": variances[:, None].expand(4, 3),
+        "spherical": variances,
+    }[kind]
+    logs = torch.full((4,), 0.25).double().log()
+    given = Components.create(MixtureKind(kind), logs, torch.tensor(means), covariances)
+    joint = defined(given, rows.double().numpy())
+    likelihoods = logsumexp(joint, axis=1)
+    with Native().open(data) as session:
+        found = asked(session, given, "likelihoods")
+        np.testing.assert_allclose(found, likelihoods, rtol=1e-4, atol=1e-4)
+        shares = asked(session, given, "shares")
+    np.testing.assert_allclose(shares, np.exp(joint - likelihoods[:, None]), atol=2e-4)
+    assert 0.05 < (np.abs(joint[:, 0] - joint[:, 3]) < 3).mean() < 0.95
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_the_number_of_threads_changes_no_bit(kind, dtype):

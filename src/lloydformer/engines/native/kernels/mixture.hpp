@@ -44,9 +44,9 @@ class MixturePass {
         double& likelihood = sum.back();
         tiles_.run(
             leaf,
-            [&](int64_t block, int first, int count) {
-                likelihood += tiles_.likelihood(block + first, count);
-                collect(block, first, count);
+            [&](int64_t block, int count) {
+                likelihood += tiles_.likelihood(block, count);
+                collect(block, count);
             },
             [&] {
                 for (int j = 0; j < k_; j++) {
@@ -72,12 +72,12 @@ class MixturePass {
     // Vectors of columns, or of rows of one column, that are added up in registers.
     static constexpr int COLUMNS = LANE_BYTES == 64 ? 4 : 2;
 
-    /// Notes the pairs of a row and a component with a share, and their weights. Places are those
-    /// of a block whatever the shares are: one of each lane of its tiles at most, so that `room_`
-    /// suffices even where NaN counts as a share above 0.
-    void collect(int64_t block, int first, int count) {
+    /// Notes the pairs of a row and a component with a share, and their weights. A row comes once
+    /// in a block (it has no shares before it is compared in float64), so that `room_` suffices
+    /// even where NaN counts as a share above 0.
+    void collect(int64_t block, int count) {
         T weights[TILE_POINTS<T>];
-        for (int r = 0; r < count; r++) weights[r] = T(rows_.weight(block + first + r));
+        for (int r = 0; r < count; r++) weights[r] = T(rows_.weight(block + tiles_.places[r]));
         std::fill(weights + count, weights + TILE_POINTS<T>, T(0));
         for (int j = 0; j < k_; j++) {
             const T* own = tiles_.found.shares(j);
@@ -86,28 +86,29 @@ class MixturePass {
             int at = counts_[j];
             for (int r = 0; r < count; r += W<T>) {
                 const V<T> share = load(own + r) * load(weights + r);
-                const unsigned chosen = bits(share > V<T>{});
-                if (chosen != 0) at += append(chosen, share, first + r, shares + at, places + at);
+                const unsigned there = count - r < W<T> ? (1u << (count - r)) - 1 : ~0u;
+                const unsigned chosen = bits(share > V<T>{}) & there;
+                if (chosen != 0)
+                    at += append(chosen, share, tiles_.places + r, shares + at, places + at);
             }
             counts_[j] = at;
         }
     }
 
     /// Writes the chosen lanes and their places one after the other; returns how many there are.
-    static int append(unsigned chosen, V<T> share, int first, T* shares, int32_t* places) {
+    static int append(unsigned chosen, V<T> share, const int32_t* from, T* shares,
+                      int32_t* places) {
 #if LANE_BYTES == 64
         if constexpr (sizeof(T) == 4) {
-            const __m512i lanes =
-                _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-            const __m512i here = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
-            _mm512_storeu_ps(shares, _mm512_maskz_compress_ps(__mmask16(chosen), (__m512)share));
-            _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(__mmask16(chosen), here));
+            const __mmask16 mask = __mmask16(chosen);
+            _mm512_storeu_ps(shares, _mm512_maskz_compress_ps(mask, (__m512)share));
+            const __m512i here = _mm512_loadu_si512(from);
+            _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(mask, here));
         } else {
-            const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
-            const __m256i here = _mm256_add_epi32(lanes, _mm256_set1_epi32(first));
-            _mm512_storeu_pd(shares, _mm512_maskz_compress_pd(__mmask8(chosen), (__m512d)share));
-            _mm256_storeu_si256((__m256i*)places,
-                                _mm256_maskz_compress_epi32(__mmask8(chosen), here));
+            const __mmask8 mask = __mmask8(chosen);
+            _mm512_storeu_pd(shares, _mm512_maskz_compress_pd(mask, (__m512d)share));
+            const __m256i here = _mm256_loadu_si256((const __m256i*)from);
+            _mm256_storeu_si256((__m256i*)places, _mm256_maskz_compress_epi32(mask, here));
         }
         return __builtin_popcount(chosen);
 #else
@@ -116,7 +117,7 @@ class MixturePass {
         int count = 0;
         for (; chosen != 0; chosen &= chosen - 1, count++) {
             shares[count] = lanes[__builtin_ctz(chosen)];
-            places[count] = first + __builtin_ctz(chosen);
+            places[count] = from[__builtin_ctz(chosen)];
         }
         return count;
 #endif
@@ -352,9 +353,10 @@ struct LabelPass {
     void run(Numbers& sum, Range leaf) {
         tiles.run(
             leaf,
-            [&](int64_t block, int first, int count) {
-                std::copy_n(tiles.found.labels, count, labels + block + first);
-                sum[0] += tiles.likelihood(block + first, count);
+            [&](int64_t block, int count) {
+                for (int r = 0; r < count; r++)
+                    labels[block + tiles.places[r]] = tiles.found.labels[r];
+                sum[0] += tiles.likelihood(block, count);
             },
             [] {});
     }
@@ -394,16 +396,18 @@ void run_mixture_rows(Workspace<T>& work, Call& call) {
         Aligned<T> turned(int64_t(step) * width);
         tiles.run(
             unit,
-            [&](int64_t block, int first, int count) {
-                const int64_t start = block + first;
-                if (labels != nullptr) std::copy_n(tiles.found.labels, count, labels + start);
+            [&](int64_t block, int count) {
+                const int32_t* places = tiles.places;
+                for (int r = 0; r < count && labels != nullptr; r++)
+                    labels[block + places[r]] = tiles.found.labels[r];
                 for (int r = 0; r < count && likelihoods != nullptr; r++)
-                    likelihoods[start + r] = T(tiles.found.likelihood[r]);
+                    likelihoods[block + places[r]] = T(tiles.found.likelihood[r]);
                 for (int r = 0; r < count && shares != nullptr; r += step) {
                     for (int j = 0; j < k; j += W<T>)
                         transpose(tiles.found.shares(j) + r, TILE_POINTS<T>, &turned[j], width);
-                    for (int s = 0; s < std::min(step, count - r); s++)
-                        std::copy_n(&turned[int64_t(s) * width], k, shares + (start + r + s) * k);
+                    for (int s = r; s < std::min(r + step, count); s++)
+                        std::copy_n(&turned[int64_t(s - r) * width], k,
+                                    shares + (block + places[s]) * k);
                 }
             },
             [] {});

@@ -4,8 +4,8 @@
 // the covariance, and soft-max by powers of 2 of vectors (exponents.hpp), relative to the largest
 // one of the row. Responsibilities below the rounding of 1 are 0. Nothing of size n x k is kept.
 //
-// Rows of float32 are compared in float32 where that is precise enough (`is_sure`), otherwise in
-// float64. This depends on the row and the components alone, so that labels do not depend on the
+// Rows of float32 are compared in float32 where that is precise enough (`find_unsure`), otherwise
+// in float64. This depends on the row and the components alone, so that labels do not depend on the
 // rows that are read together.
 #pragma once
 
@@ -47,43 +47,34 @@ struct GivenComponents {
 
     bool has_matrices() const { return precision != Precision::columns; }
 
-    /// Upper bound of the largest eigenvalue of a precision: of matrices the smaller one of the sum
-    /// of the squares of F and the product of its largest sums of a row and of a column.
-    double sharpness() const {
-        double most = 0;
+    /// Upper bound of the largest eigenvalue of the precision of a component: of matrices the
+    /// smaller one of the sum of the squares of F and the product of its largest sums of a row and
+    /// of a column.
+    double sharpness(int j) const {
+        double squares = 0, of_rows = 0;
         if (!has_matrices()) {
-            for (int64_t i = 0; i < int64_t(k) * d; i++)
-                most = std::max(most, factors[i] * factors[i]);
-            return most;
+            for (int f = 0; f < d; f++)
+                squares = std::max(squares, std::pow(factors[int64_t(j) * d + f], 2));
+            return squares;
         }
-        std::vector<double> of_column(d);
-        for (int j = 0; j < (precision == Precision::matrices ? k : 1); j++) {
-            const double* f = factors + int64_t(j) * d * d;
-            double squares = 0, of_rows = 0;
-            std::fill(of_column.begin(), of_column.end(), 0.0);
-            for (int row = 0; row < d; row++, f += d) {
-                double own = 0;
-                for (int c = 0; c < d; c++) {
-                    const double size = std::fabs(f[c]);
-                    squares += size * size, own += size, of_column[c] += size;
-                }
-                of_rows = std::max(of_rows, own);
+        std::vector<double> of_columns(d);
+        const double* f = factors + (precision == Precision::matrices ? int64_t(j) * d * d : 0);
+        for (int row = 0; row < d; row++, f += d) {
+            double own = 0;
+            for (int c = 0; c < d; c++) {
+                const double size = std::fabs(f[c]);
+                squares += size * size, own += size, of_columns[c] += size;
             }
-            const double of_columns = *std::max_element(of_column.begin(), of_column.end());
-            most = std::max(most, std::min(squares, of_rows * of_columns));
+            of_rows = std::max(of_rows, own);
         }
-        return most;
+        return std::min(squares, of_rows * *std::max_element(of_columns.begin(), of_columns.end()));
     }
 
-    /// The largest |m|^2.
-    double farthest() const {
-        double most = 0;
-        for (int j = 0; j < k; j++) {
-            double square = 0;
-            for (int f = 0; f < d; f++) square += means[j * d + f] * means[j * d + f];
-            most = std::max(most, square);
-        }
-        return most;
+    /// |m|^2 of a component.
+    double squared_mean(int j) const {
+        double square = 0;
+        for (int f = 0; f < d; f++) square += std::pow(means[int64_t(j) * d + f], 2);
+        return square;
     }
 };
 
@@ -100,8 +91,10 @@ struct PackedComponents {
     Aligned<T> constants;  // (k)
     std::vector<double> rounding;  // (k, d): by how much the means are rounded up
     double highest;
-    /// Rows whose |x|^2 is larger are compared in float64.
-    double most_square;
+    // Of each component: the largest |x|^2 of rows that T compares well enough with it, the largest
+    // eigenvalue of the precision times eps^2, and |m|^2. For float alone.
+    std::vector<T> limits, blur, squared_means;
+    T least_limit = HUGE_SCORE<T>, largest_limit = -1;
 
     explicit PackedComponents(const GivenComponents& given)
         : k(given.k),
@@ -122,12 +115,7 @@ struct PackedComponents {
         for (int j = 0; j < k; j++) constants[j] = T((given.constants[j] - highest) * LOG2_E);
         if (given.has_matrices()) pack_matrices(given);
         if (precision != Precision::matrices) pack_columns(given);
-        // Numbers of a row and of a mean are rounded by eps / 2 of their size, which moves a row by
-        // eps sqrt(|x|^2 |F|^2) standard deviations: at most 1e-4 here, so that log-densities of
-        // rows in the middle of a component are right to 1e-3 at worst.
-        const double most = 1e-4 / std::numeric_limits<T>::epsilon();
-        const double square = given.farthest(), sharpness = std::max(given.sharpness(), 1e-300);
-        most_square = square * sharpness > most * most ? -1 : most * most / sharpness;
+        if (sizeof(T) == 4) find_limits(given);
     }
 
     static int64_t matrix_size(int groups) { return int64_t(groups) * (groups + 1) * 8; }
@@ -136,6 +124,23 @@ struct PackedComponents {
     static constexpr double LOG2_E = 1.4426950408889634;
     // sqrt(log2(e) / 2), by which precisions are scaled, so that |z|^2 is the whole score
     static constexpr double ROOT = 0.84932180028801907;
+
+    /// Numbers of a row and of a mean are rounded by eps / 2 of their size, which moves the row by
+    /// up to eps sqrt(|x|^2 |F|^2) standard deviations: at most 1e-4, so that log-densities of rows
+    /// in the middle of a component are right to 1e-3 at worst.
+    void find_limits(const GivenComponents& given) {
+        constexpr double eps = std::numeric_limits<T>::epsilon(), most = 1e-4 * 1e-4;
+        for (int j = 0; j < k; j++) {
+            const bool first = j == 0 || precision != Precision::one_matrix;
+            const double off = first ? given.sharpness(j) * eps * eps : double(blur[0]);
+            const double square = given.squared_mean(j), highest = double(HUGE_SCORE<T>);
+            blur.push_back(T(std::min(off, highest)));
+            squared_means.push_back(T(std::min(square, highest)));
+            limits.push_back(square * off > most ? T(-1) : T(std::min(most / off, highest)));
+            least_limit = std::min(least_limit, limits[j]);
+            largest_limit = std::max(largest_limit, limits[j]);
+        }
+    }
 
     /// F^T, which is lower triangular.
     void pack_matrices(const GivenComponents& given) {
@@ -221,6 +226,7 @@ class TileShares {
             compare_by_columns<true>(lanes);
         }
         find_best();
+        if (sizeof(T) == 4) find_unsure(lanes);
         normalise();
     }
 
@@ -230,8 +236,39 @@ class TileShares {
     double likelihood[TILE_POINTS<T>];
     int32_t labels[TILE_POINTS<T>]{};
     T best[TILE_POINTS<T>];  // largest scores
+    uint64_t unsure = 0;     // a bit for each row that T does not compare well enough
 
   private:
+    /// Rows that need float64: their largest score is rounded by more than 1e-4, or they are too
+    /// far from the origin for a component that may have a share of them.
+    void find_unsure(const T* lanes) {
+        constexpr T lowest = -2048;
+        V<T> square[ROW_VECTORS]{};
+        for (int f = 0; f < d_; f++)
+#pragma GCC unroll 4
+            for (int r = 0; r < ROW_VECTORS; r++) {
+                const V<T> x = load(lanes + f * TILE_POINTS<T> + r * W<T>);
+                square[r] += x * x;
+            }
+        unsure = 0;
+        for (int r = 0; r < ROW_VECTORS; r++) {
+            const V<T> most = load(best + r * W<T>), own = square[r];
+            I<T> found = most < splat(lowest);
+            if (bits(own > splat(components_.least_limit)) != 0)
+                for (int j = 0; j < k_; j++) {
+                    const T constant = components_.constants[j];
+                    const V<T> away = constant - load(shares(j) + r * W<T>);  // |z|^2
+                    // z is off by this. If that is a tenth of z, |z|^2 may be 0.81 of what it is.
+                    const V<T> off =
+                        max<T>(own, splat(components_.squared_means[j])) * components_.blur[j];
+                    const I<T> shared =
+                        (constant - away * T(0.81) >= most + FAINT<T>) | (away < off * T(100));
+                    found |= shared & (own > splat(components_.limits[j]));
+                }
+            unsure |= uint64_t(bits(found)) << (r * W<T>);
+        }
+    }
+
     void compare_by_matrices(const T* lanes) {
         const int groups = components_.groups;
         for (int j = 0; j < k_; j++) {
@@ -297,8 +334,8 @@ class TileShares {
     }
 
     /// The largest score of each row, and the first component that has it if labels are wanted.
-    /// Here labels are indices whatever the scores are: they begin with 0, and change to a
-    /// component that was compared.
+    /// Labels are indices whatever the scores are: they begin with 0, and change to a component
+    /// that was compared.
     void find_best() {
         for (int r = 0; r < TILE_POINTS<T>; r += W<T>) {
             V<T> most = load(shares(0) + r);
@@ -362,12 +399,13 @@ class MixtureTiles {
         : found(components, labelled),
           rows_(rows),
           components_(components),
-          exact_(exact),
           block_(rows_of_block(rows.width)),
           own_(int64_t(block_) * rows.width),
           lanes_(int64_t(4) * components.groups * TILE_POINTS<T>),
           doubles_(sizeof(T) == 4 ? int64_t(4) * components.groups * TILE_POINTS<double> : 0),
-          exactly_(exact, labelled) {}
+          exactly_(exact, labelled) {
+        unsure_.reserve(block_);
+    }
 
     /// Rows of a block: it takes at most 256 KiB, a part of the second cache, but it has at least
     /// 64 rows and at most 1024. A multiple of the rows of a tile.
@@ -377,16 +415,26 @@ class MixtureTiles {
         return std::max(fewest, std::min(most, fitting));
     }
 
-    /// Calls each(block, first, count) for every tile: the number of the first row of the block,
-    /// and the place of that of the tile in it; and done() after every block.
+    /// Calls each(block, count) for every tile, with the number of the first row of the block, and
+    /// done() after every block. The rows of a tile are at `places` of the block. Rows that need
+    /// float64 come once more at the end of their block; before, they have no shares.
     template <class Each, class Done>
     void run(Range range, Each each, Done done) {
         for (int64_t start = range.start; start < range.stop; start += block_) {
             const int count = int(std::min<int64_t>(block_, range.stop - start));
             for (int r = 0; r < count; r++) rows_.read(start + r, &own_[int64_t(r) * rows_.width]);
-            for (int first = 0; first < count; first += TILE_POINTS<T>) {
+            unsure_.clear();
+            if (sizeof(T) == 4 && components_.largest_limit < 0)
+                for (int r = 0; r < count; r++) unsure_.push_back(r);
+            for (int first = 0; first < count && int(unsure_.size()) < count;
+                 first += TILE_POINTS<T>) {
                 find_tile(first, std::min(TILE_POINTS<T>, count - first));
-                each(start, first, std::min(TILE_POINTS<T>, count - first));
+                each(start, std::min(TILE_POINTS<T>, count - first));
+            }
+            for (size_t first = 0; first < unsure_.size(); first += TILE_POINTS<T>) {
+                const int rest = int(std::min<size_t>(TILE_POINTS<T>, unsure_.size() - first));
+                find_exactly(&unsure_[first], rest);
+                each(start, rest);
             }
             done();
         }
@@ -395,11 +443,12 @@ class MixtureTiles {
     /// A row of the block, padded.
     const T* row(int place) const { return &own_[int64_t(place) * rows_.width]; }
 
-    /// The log-likelihood of the rows of the tile, of which `row` is the first, by their weights.
-    double likelihood(int64_t row, int count) const {
+    /// The log-likelihood of the rows of the tile, by their weights.
+    double likelihood(int64_t block, int count) const {
         if (rows_.weighted() || count < TILE_POINTS<T>) {
             double total = 0;
-            for (int r = 0; r < count; r++) total += rows_.weight(row + r) * found.likelihood[r];
+            for (int r = 0; r < count; r++)
+                total += rows_.weight(block + places[r]) * found.likelihood[r];
             return total;
         }
         V<double> total{};
@@ -408,6 +457,7 @@ class MixtureTiles {
     }
 
     TileShares<T> found;  // of the tile
+    int32_t places[TILE_POINTS<T>]{};
 
   private:
     void find_tile(int first, int count) {
@@ -416,53 +466,40 @@ class MixtureTiles {
             for (int r = 0; r < TILE_POINTS<T>; r += W<T>)
                 transpose(&own_[int64_t(first + r) * rows_.width + f], rows_.width,
                           &lanes_[f * TILE_POINTS<T> + r], TILE_POINTS<T>);
+        for (int r = 0; r < TILE_POINTS<T>; r++) places[r] = first + r;
         found.find(lanes_.data());
-        if constexpr (sizeof(T) == 4) compare_exactly(count);
+        for (uint64_t left = found.unsure; left != 0; left &= left - 1) {
+            const int r = __builtin_ctzll(left);
+            if (r >= count) break;
+            unsure_.push_back(first + r);
+            for (int j = 0; j < components_.k; j++) found.shares(j)[r] = 0;
+            found.likelihood[r] = 0;
+        }
     }
 
-    /// Is float32 precise enough for a row? Large scores are rounded by more than 1e-4.
-    bool is_sure(float square, float best) const {
-        constexpr float lowest = -2048;
-        return square <= components_.most_square && best >= lowest;
-    }
-
-    /// Replaces the shares of rows by those of float64 where they are not precise enough.
-    void compare_exactly(int count) {
-        V<T> square[ROW_VECTORS]{};
-        for (int f = 0; f < rows_.d; f++)
-#pragma GCC unroll 4
-            for (int r = 0; r < ROW_VECTORS; r++) {
-                const V<T> x = load(&lanes_[f * TILE_POINTS<T> + r * W<T>]);
-                square[r] += x * x;
-            }
-        T squares[TILE_POINTS<T>];
-        for (int r = 0; r < ROW_VECTORS; r++) store(squares + r * W<T>, square[r]);
+    /// Finds the shares of some rows of the block in float64.
+    void find_exactly(const int32_t* chosen, int count) {
         for (int part = 0; part < count; part += TILE_POINTS<double>) {
-            const int stop = std::min(count, part + TILE_POINTS<double>);
-            bool sure = true;
-            for (int l = part; l < stop; l++) sure &= is_sure(squares[l], found.best[l]);
-            if (sure) continue;
-            for (int f = 0; f < 4 * components_.groups; f++)
-                for (int l = 0; l < TILE_POINTS<double>; l++)
-                    doubles_[f * TILE_POINTS<double> + l] = lanes_[f * TILE_POINTS<T> + part + l];
+            const int rows = std::min(TILE_POINTS<double>, count - part);
+            for (int r = 0; r < rows; r++)
+                for (int f = 0; f < rows_.d; f++)
+                    doubles_[f * TILE_POINTS<double> + r] = double(row(chosen[part + r])[f]);
             exactly_.find(doubles_.data());
-            for (int l = part; l < stop; l++) {
-                if (is_sure(squares[l], found.best[l])) continue;
-                for (int j = 0; j < components_.k; j++)
-                    found.shares(j)[l] = T(exactly_.shares(j)[l - part]);
-                found.likelihood[l] = exactly_.likelihood[l - part];
-                found.labels[l] = exactly_.labels[l - part];
-            }
+            std::copy_n(chosen + part, rows, places + part);
+            std::copy_n(exactly_.likelihood, rows, found.likelihood + part);
+            std::copy_n(exactly_.labels, rows, found.labels + part);
+            for (int j = 0; j < components_.k; j++)
+                for (int r = 0; r < rows; r++) found.shares(j)[part + r] = T(exactly_.shares(j)[r]);
         }
     }
 
     const Rows<T>& rows_;
     const PackedComponents<T>& components_;
-    const PackedComponents<double>& exact_;
     int block_;
     Aligned<T> own_, lanes_;  // (block, width), (4 groups, tile)
     Aligned<double> doubles_;
     TileShares<double> exactly_;
+    std::vector<int32_t> unsure_;  // places of rows in the block
 };
 
 }  // namespace lloydformer::ISA
