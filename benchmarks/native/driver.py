@@ -138,7 +138,7 @@ MUTANTS = {
     ),
     "ties by rounding": Mutant(
         "assign.hpp",
-        "labels[r] = exactly(r, square);",
+        "labels[r] = exactly(r, square, found.best[h][r % W<T>] + own);",
         ";",
         "not the nearest center",
     ),
@@ -198,8 +198,8 @@ MUTANTS = {
     ),
     "the first rows instead of a batch": Mutant(
         "minibatch.hpp",
-        "from_.read(numbers[i], row_.data());",
-        "from_.read(i % from_.n, row_.data());",
+        "from_.copy(numbers[i], &copied_[i * from_.d]);",
+        "from_.copy(i % from_.n, &copied_[i * from_.d]);",
         "not the objective of a batch",
     ),
     "candidates counted from the new ones": Mutant(

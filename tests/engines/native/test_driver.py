@@ -18,7 +18,8 @@ from lloydformer.engines.native.installed import kernels
 
 ROOT = Path(__file__).parents[3]
 DRIVER = ROOT / "benchmarks" / "native" / "driver.py"
-MUTANTS = runpy.run_path(str(DRIVER))["MUTANTS"]
+_DRIVER = runpy.run_path(str(DRIVER))
+MUTANTS, KERNELS = _DRIVER["MUTANTS"], _DRIVER["KERNELS"]
 COMPILER = os.environ.get("CXX") or shutil.which("c++")
 
 
@@ -32,6 +33,13 @@ def _sanitizing(tmp_path):
     command = [COMPILER, "-fsanitize=address,undefined", str(source), "-o", f"{tmp_path}/nothing"]
     if subprocess.run(command, capture_output=True, check=False).returncode:
         pytest.skip(f"{COMPILER} has no sanitizers: the kernels were not run under them")
+
+
+def test_each_planted_mistake_has_its_place():
+    """Kernels change; a mistake whose place is gone would be found missing after hours only."""
+    for name, mutant in MUTANTS.items():
+        text = (KERNELS / mutant.file).read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1, name
 
 
 def drive(*arguments: str) -> str:
