@@ -131,7 +131,8 @@ class PartitionedSession(Session):
             return kernel.instead(plain, raw)
 
     def run(self, task: Task) -> Any | None:
-        if self.spec.single:
+        # Labels within bounds depend on all rows: they are written by a fold that can be run again.
+        if self.spec.single and not isinstance(task, BoundedAssignment):
             with self._forget_on_error():
                 return self._call("run", task, changes=True)
         if isinstance(task, MedoidMove | BoundedAssignment) and self.spec.engine == "native":
