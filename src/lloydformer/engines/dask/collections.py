@@ -369,19 +369,23 @@ def lazy_labels(labels: DistributedLabels, collection: Collection, spec: Partiti
     from dask import delayed
 
     label = delayed(partial(_label_chunk, spec=spec, folds=labels.folds, numbers=labels.numbers))
-    blocks = [label(number, block) for number, block in enumerate(collection.chunks.blocks)]
+    firsts = np.cumsum([0, *collection.lengths]).tolist()
+    blocks = [
+        label(number, block, first)
+        for number, (block, first) in enumerate(zip(collection.chunks.blocks, firsts, strict=False))
+    ]
     return _stack(blocks, collection.lengths, (), np.dtype(np.int32))
 
 
 def _label_chunk(
-    number: int, block: Any, spec: PartitionSpec, folds: Any, numbers: Any
+    number: int, block: Any, first: int, spec: PartitionSpec, folds: Any, numbers: Any
 ) -> np.ndarray:
     rows = to_rows(number, block)
     if len(rows) == 0:
         return np.zeros(0, dtype=np.int32)
     rows = rows.astype(to_numpy_dtype(spec.layout.dtype), copy=False)
-    # Row numbers from 0 in each chunk: labels do not depend on them.
-    blocks = spec.open_rows(PartitionRows(0, rows))
+    # Labels within bounds on sizes depend on all rows: `GivenLabels` finds them by the row number.
+    blocks = spec.open_rows(PartitionRows(first, rows))
     return finish_labels(compute_labels(spec, blocks, folds), numbers).numpy()
 
 
