@@ -160,6 +160,6 @@ def test_medoids_draw_for_draw(engine):
 
 
 def test_every_recipe_has_its_three_lives():
-    made = [make() for make in (*recipes.IN_TABLE, *recipes.BEYOND_TABLE)]
+    made = [make() for make in (*recipes.IN_TABLE, *recipes.BEYOND_TABLE, *recipes.BOUNDED)]
     names = {recipe.name for recipe in made if isinstance(recipe, lf.Recipe)}
     assert {recipe.name for recipe, _ in LIVES.values()} == names

@@ -12,12 +12,14 @@ import lloydformer as lf
 RNG = np.random.default_rng(0)
 MIDDLES = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]]) + 3
 X = MIDDLES[np.arange(200) % 4] + RNG.normal(size=(200, 2))
-ESTIMATORS = [  # mixtures have scikit-learn's parameters, which do not include reference_centers
+# Those with reference_centers: mixtures have the parameters of scikit-learn, and each fit of
+# KPrototypes has its own categories.
+ESTIMATORS = [
     kind
     for name in lf.__all__
     if hasattr(kind := getattr(lf, name), "predict")
     and kind is not lf.Clusterer
-    and not name.endswith("Mixture")
+    and not name.endswith(("Mixture", "KPrototypes"))
 ]
 SHUFFLED = np.array([2, 0, 3, 1])
 

@@ -50,7 +50,9 @@ class BernoulliMixture(MixtureModel):
         copied back. None uses the CPU for arrays and the device of X for tensors.
     checkpoint : str, PathLike or None, default=None
         File that `fit` writes every few iterations and removes at its end. If it exists when a fit
-        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit.
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
+        iterations may be passed to `callback` twice.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`: `objective` is minus the lower bound, `shift`
         the squared distance that the means moved. If it raises `KeyboardInterrupt`, the fit ends
@@ -184,7 +186,9 @@ class PoissonMixture(MixtureModel):
         copied back. None uses the CPU for arrays and the device of X for tensors.
     checkpoint : str, PathLike or None, default=None
         File that `fit` writes every few iterations and removes at its end. If it exists when a fit
-        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit.
+        begins, the fit resumes from it; the result is bit-identical to an uninterrupted fit. For
+        dense rows on the CPU, in one process, on a Dask cluster or on ranks. After resuming, some
+        iterations may be passed to `callback` twice.
     callback : callable or None, default=None
         Called after each iteration with a `Progress`: `objective` is minus the lower bound, `shift`
         the squared distance that the means moved. If it raises `KeyboardInterrupt`, the fit ends

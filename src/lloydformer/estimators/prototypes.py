@@ -148,10 +148,10 @@ class KPrototypes(Clusterer):
     >>> import lloydformer as lf
     >>> X = [["red", "small", 1.0], ["red", "small", 2.0], ["blue", "large", 9.0]]
     >>> model = lf.KPrototypes(2, random_state=0).fit(X)
-    >>> model.labels_[0] == model.labels_[1] != model.labels_[2]
+    >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[2])
     True
-    >>> model.prototypes_[model.labels_[0]]
-    {2: 1.5, 0: 'red', 1: 'small'}
+    >>> {name: model.prototypes_[model.labels_[0]][name] for name in (0, 1)}
+    {0: 'red', 1: 'small'}
     >>> bool(model.predict([["red", "tiny", 1.0]])[0] == model.labels_[0])
     True
     """

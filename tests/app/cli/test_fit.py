@@ -226,7 +226,9 @@ def test_commands_on_the_pages_run(command, here):
             command("fit", "points.csv", "-k", "3", "--force")
         status, _, err = command(*line.split()[1:], "--force")
         assert status == 0, line
-        others = [found for found in err.splitlines() if not found.startswith("note: scaled: ")]
+        # mixtures of up to ten components have some of few rows here: a note names their number
+        said = ("note: scaled: ", "note: k ")
+        others = [found for found in err.splitlines() if not found.startswith(said)]
         assert others == [], line
 
 

@@ -114,12 +114,19 @@ def test_a_part_is_swapped_and_the_page_says_what_it_is(explore):
     page.page.select_option('[aria-label="Decoder cross-attention: swap a part"]', label="Linear")
     assert "Soft k-means" in verdict.text_content()
     assert page.recipe().heads == lf.recipes.soft().heads
-    page.page.select_option(menu, label="Linear")
+    page.page.click("text=Undo changes")
+    assert "Lloyd's algorithm" in verdict.text_content()
+
+
+def test_a_part_that_does_not_fit_is_refused_in_pythons_words(explore):
+    page = explore("#recipe=trimmed&data=three&layer=0")
+    verdict = page.page.locator(".verdict")
+    page.page.select_option('[aria-label="Decoder cross-attention: swap a part"]', label="Linear")
     with pytest.raises(ValueError) as refused:
         page.recipe()
     assert verdict.text_content() == f"Refused. {refused.value}"
     page.page.click("text=Undo changes")
-    assert "Lloyd's algorithm" in verdict.text_content()
+    assert "rimmed" in verdict.text_content()
 
 
 @pytest.mark.long

@@ -153,6 +153,18 @@ export const PARTS = {
   "kind": "other",
   "regularisation": "float"
  },
+ "MaskedTokens": {
+  "subspaces": "other",
+  "codes": "other",
+  "policy": "other"
+ },
+ "CoordinateMeans": {
+  "policy": "other"
+ },
+ "BlockArgmax": {
+  "n_numbers": "other",
+  "sizes": "other"
+ },
  "Softmax": {
   "inverse_temperature": "float"
  },
@@ -192,6 +204,16 @@ export const PARTS = {
  "StraightThrough": {
   "activation": "other",
   "backward": "other"
+ },
+ "LimitingSinkhorn": {
+  "size_min": "other",
+  "size_max": "other"
+ },
+ "Sinkhorn": {
+  "inverse_temperature": "float",
+  "size_min": "other",
+  "size_max": "other",
+  "n_rounds": "other"
  }
 };
 export const MODULES = {
@@ -225,6 +247,9 @@ export const MODULES = {
  "MixtureKind": "lloydformer.circuits.mixture",
  "MixtureTokens": "lloydformer.circuits.mixture",
  "NaturalParameters": "lloydformer.circuits.mixture",
+ "MaskedTokens": "lloydformer.circuits.missing",
+ "CoordinateMeans": "lloydformer.circuits.missing",
+ "BlockArgmax": "lloydformer.circuits.norms",
  "Softmax": "lloydformer.circuits.activations",
  "LogSoftmax": "lloydformer.circuits.activations",
  "Linear": "lloydformer.circuits.activations",
@@ -237,5 +262,7 @@ export const MODULES = {
  "Sparsemax": "lloydformer.circuits.activations",
  "TopK": "lloydformer.circuits.activations",
  "NormMax": "lloydformer.circuits.activations",
- "StraightThrough": "lloydformer.circuits.activations"
+ "StraightThrough": "lloydformer.circuits.activations",
+ "LimitingSinkhorn": "lloydformer.circuits.activations",
+ "Sinkhorn": "lloydformer.circuits.activations"
 };

@@ -24,9 +24,13 @@ const CHECKS = {
   ...Object.fromEntries(Object.entries(ACTIVATIONS).map(([name, part]) => [name, part.check])),
 };
 
-/** Parts that only recipes of several sub-layers have. The page shows those as recorded traces. */
+/**
+ * Parts that only recipes of several sub-layers, of mixtures, of bounded sizes and of tables have.
+ * The page does not run those; it shows recorded traces of the first.
+ */
 export const NOT_LIVE = ["Perceptron", "Product", "Difference", "Staged", "Sublayer", "Stage",
-  "Read", "Counts", "PairedCounts", "MixtureKind", "MixtureTokens", "NaturalParameters"];
+  "Read", "Counts", "PairedCounts", "MixtureKind", "MixtureTokens", "NaturalParameters",
+  "LimitingSinkhorn", "Sinkhorn", "MaskedTokens", "CoordinateMeans", "BlockArgmax"];
 
 /** The names of all parts that this interpreter runs. */
 export const LIVE = [
