@@ -99,6 +99,7 @@ def test_a_survey_finds_what_numpy_finds(n, d):
     assert found.typical == pytest.approx(np.sort(groups)[len(groups) // 2], rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("far", [1e3, 1e5])
 def test_an_outlier_does_not_coarsen_the_sums(far):
     x = mixture(5000, 8, 4, torch.float64)
