@@ -91,7 +91,12 @@ def test_later_starts_leave_the_labels_of_the_best_one_alone(name):
 
 def test_many_clusters_are_split_at_once():
     X = np.random.default_rng(0).normal(size=(3000, 200)).astype(np.float32)
-    given = {"n_clusters": 150, "search_options": {"n_moved": 140}, "random_state": 0, "max_iter": 300}
+    given = {
+        "n_clusters": 150,
+        "search_options": {"n_moved": 140},
+        "random_state": 0,
+        "max_iter": 300,
+    }
     here = lf.RelocatingKMeans(engine="chunked", **given).fit(X)
     there = lf.RelocatingKMeans(device="cuda", **given).fit(X)
     np.testing.assert_allclose(there.inertia_, here.inertia_, rtol=1e-3)
