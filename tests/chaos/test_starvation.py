@@ -64,7 +64,7 @@ def test_missing_threads_and_memory_end_in_a_result_or_an_exception(amount):
     space = range(20, 201, amount(60, 10))
     cases = [f"threads:{pair}" for pair in pairs]
     cases += [f"memory:{extra}:{pair}" for extra in space for pair in pairs]
-    cases += [f"pool:{extra}" for extra in (4, 20, 40, 70)] + ["failure"]
+    cases += [f"pool:{extra}" for extra in (4, 20, 40, 70)]
     cases += [f"iterations:{estimator}" for estimator in CENTERS]
     # Last, as they start threads too: a stack that is left over would let a pool above start one.
     wide = CENTERS[: amount(1, len(CENTERS))]
@@ -76,7 +76,8 @@ def test_missing_threads_and_memory_end_in_a_result_or_an_exception(amount):
     started = [int(found[f"pool:{extra}"].split()[1]) for extra in (4, 20, 40, 70)]
     assert started[0] == 0
     assert 0 < started[1] < started[2] <= 7
-    assert int(found["failure"].split()[1]) > 0
+    # In a process of its own: fits before it leave memory that a kernel could take.
+    assert int(outcomes("failure")["failure"].split()[1]) > 0
 
 
 def test_on_one_core(amount):

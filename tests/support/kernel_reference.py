@@ -490,6 +490,7 @@ class Checks:
             close(sums, expected, 2 * error * reach + lost, "mixture: sums")
             if covariance == "spherical":
                 error = 2 * error * reach**2 + lost * reach
+                error += self.w.sum() * (self.given.eps * self.size.max()) ** 2  # of equal rows
                 close(squares, (owned * away.squares).sum(axis=0), error, "mixture: squares")
             (again,) = self.session.fold(MixtureLabels(given))
             close(
