@@ -51,7 +51,9 @@ def serialise(part: Any, own: bool = False) -> Any:
     They must be dataclasses that can be imported.
     """
     if type(part) in _KINDS:
-        names = _field_names(type(part)) + [f.name for f in later_fields(part) if _is_set(part, f)]
+        names = _field_names(type(part)) + [
+            f.name for f in later_fields(part) if getattr(part, f.name) != f.default
+        ]
         values = {name: serialise(getattr(part, name), own) for name in names}
         return {"part": type(part).__name__, **values}
     if own and is_dataclass(part) and not isinstance(part, type):
@@ -84,10 +86,6 @@ def later_fields(kind: Any) -> list[Field[Any]]:
     They are left out where they have their default, so that those files and new ones are alike.
     """
     return [field for field in fields(kind) if field.metadata.get("later")]
-
-
-def _is_set(part: Any, later: Field[Any]) -> bool:
-    return bool(getattr(part, later.name) != later.default)
 
 
 def _import_path(kind: type[Any]) -> str:

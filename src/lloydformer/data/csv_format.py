@@ -195,15 +195,11 @@ def detect_comment(lines: Sequence[str], options: TableOptions, default: str) ->
     sep = options.separator or detect_separator(rest, default)
     records = _first_records(rest, sep)
     width = Counter(map(len, records)).most_common(1)[0][0] if records else 1
-    alike = [line for line in marked if _count_values(line, sep) == width]
+    alike = [line for line in marked if sum(map(len, _first_records(line, sep))) == width]
     if filled[0] is marked[0]:
         is_header = len(marked) == 1 and alike and re.match(r"\s*#\S", marked[0])
         return "" if is_header else "#"
     return "" if alike else "#"
-
-
-def _count_values(line: str, sep: str) -> int:
-    return sum(map(len, _first_records(line, sep)))
 
 
 def read_commented_names(

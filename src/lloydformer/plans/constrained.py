@@ -309,7 +309,8 @@ class SinkhornPlan(Plan):
     def step(self, session: Session, centers: Tensor, iteration: int) -> Step:
         gamma, k = self.inverse_temperature, len(centers)
         mass = session.fold(TotalWeight())[0].item()
-        lower, upper = self._log_bounds(mass, k, centers)
+        bounds = resolve_sizes(self.size_min, self.size_max, round(mass), k)
+        lower, upper = (torch.from_numpy(s).to(centers.device).double().log() for s in bounds)
         scales = torch.zeros(k, dtype=torch.float64, device=centers.device)
         for _ in range(self.n_rounds):
             sums = session.fold(ColumnSums(centers, gamma, scales))
@@ -318,11 +319,6 @@ class SinkhornPlan(Plan):
         places = torch.where(scales < 0, upper, lower).exp()
         energy = energy + (torch.where(scales == 0, 0.0, scales * places)).sum() / gamma
         return Step(Sums(sums, masses), energy, changed)
-
-    def _log_bounds(self, mass: float, k: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        bounds = resolve_sizes(self.size_min, self.size_max, round(mass), k)
-        lower, upper = (torch.from_numpy(s).to(like.device).double().log() for s in bounds)
-        return lower, upper
 
     def finish(
         self, session: Session, centers: Tensor, returned: Tensor | None = None

@@ -245,8 +245,8 @@ class MixtureSearch:
     def _finish_race(self) -> None:
         """Run the best starts to their ends, and the first: a search is never worse than none."""
         state = self.state
-        places = [i for i, outcome in enumerate(state.ended) if outcome is not None]
-        places.sort(key=lambda i: state.ended[i].bound, reverse=True)  # type: ignore[union-attr]
+        bounds = {i: outcome.bound for i, outcome in enumerate(state.ended) if outcome is not None}
+        places = sorted(bounds, key=bounds.__getitem__, reverse=True)
         chosen = places[:FINISHERS] + [i for i in places[FINISHERS:] if i == 0]
         while state.n_finished < len(chosen):
             place = chosen[state.n_finished]

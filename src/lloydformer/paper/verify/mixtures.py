@@ -13,6 +13,7 @@ from lloydformer import algorithms
 from lloydformer.algorithms.mixture import Mixture, MixtureState
 from lloydformer.circuits import recipes
 from lloydformer.circuits.circuit import Circuit
+from lloydformer.circuits.mixture import Covariance, Family
 from lloydformer.circuits.recipe import Recipe
 from lloydformer.paper.verify.compare import circuit_for, deviation_from, run_circuit
 from lloydformer.paper.verify.finding import Statement, equality
@@ -21,6 +22,9 @@ from lloydformer.paper.verify.problems import CONTINUOUS, Problem, draw
 # Layers of a comparison, and random problems. Few: with a full covariance a layer has a network of
 # 4 d - 1 layers.
 LAYERS, PROBLEMS = 5, 8
+
+COVARIANCES: tuple[Covariance, ...] = ("full", "tied", "diag", "spherical", "shared")
+OTHER_FAMILIES: tuple[Family, ...] = ("bernoulli", "poisson")
 
 
 def _draw_problem(rng: Generator) -> Problem:
@@ -43,7 +47,7 @@ def _compare(
     return float(np.abs(trace.centers[1:].numpy() - np.array(means)).max() / spread)
 
 
-def _is_em(covariance: str) -> Statement:
+def _is_em(covariance: Covariance) -> Statement:
     """Return the statement that a member with these covariances is EM."""
 
     def deviation(rng: Generator) -> float:
@@ -55,7 +59,7 @@ def _is_em(covariance: str) -> Statement:
         state = MixtureState(
             rng.dirichlet(np.full(k, 4.0)), problem.centers, np.stack([variance * np.eye(d)] * k)
         )
-        recipe = recipes.mixture(covariance, regularisation=added)  # type: ignore[arg-type]
+        recipe = recipes.mixture(covariance, regularisation=added)
         oracle = Mixture(covariance, regularisation=added)
         return _compare(recipe, oracle, points, state, problem.spread)
 
@@ -64,7 +68,7 @@ def _is_em(covariance: str) -> Statement:
     return equality("later result", words, PROBLEMS)(deviation)
 
 
-def _is_em_of_family(family: str) -> Statement:
+def _is_em_of_family(family: Family) -> Statement:
     """Return the statement that the member of another family is EM."""
 
     def deviation(rng: Generator) -> float:
@@ -73,7 +77,7 @@ def _is_em_of_family(family: str) -> Statement:
         points = rng.binomial(1, true) if family == "bernoulli" else rng.poisson(7 * true)
         means = rng.uniform(0.2, 0.8, (k, d)) * (1 if family == "bernoulli" else 7)
         state = MixtureState(rng.dirichlet(np.full(k, 4.0)), means)
-        recipe = recipes.mixture(family=family)  # type: ignore[arg-type]
+        recipe = recipes.mixture(family=family)
         return _compare(recipe, Mixture(family=family), points.astype(float), state, 1.0)
 
     deviation.__name__ = f"is_em_{family}"
@@ -104,8 +108,8 @@ def mixture_is_lloyd(rng: Generator) -> float:
 
 
 MIXTURES: tuple[Statement, ...] = (
-    *map(_is_em, ("full", "tied", "diag", "spherical", "shared")),
-    *map(_is_em_of_family, ("bernoulli", "poisson")),
+    *(_is_em(covariance) for covariance in COVARIANCES),
+    *(_is_em_of_family(family) for family in OTHER_FAMILIES),
     mixture_is_soft,
     mixture_is_lloyd,
 )
